@@ -2,10 +2,16 @@
 // for readers. Nothing loads this file.
 
 type App = import("./app.js").App;
+type CellSelection = import("./matrix/selection.js").Selection;
+type Content = import("./matrix/content.js").Content;
 type Header = import("./toolbar/header.js").Header;
 type MemoryView = import("./memory/view.js").MemoryView;
+type Panel = import("./registers/panel.js").Panel;
 type Pane = import("./pane/pane.js").Pane;
 type Picker = import("./picker/picker.js").Picker;
+type QuizState = import("./quiz/state.js").QuizState;
+type Scene = import("./pane/scene.js").Scene;
+type Theme = import("./matrix/colours.js").Theme;
 type Timeline = import("./trace/timeline.js").Timeline;
 type TensorView = import("./tensor/view.js").TensorView;
 
@@ -118,7 +124,7 @@ type AxisBand = { axis: Axis; start: number; end: number };
 type Place = { x: number; y: number; width: number; height: number };
 type Size = { width: number; height: number };
 /** The room for headings, the classes of the frame and of the text box, and what else the text box has. */
-type ScrollAreaParts = {
+type GridParts = {
   head: { left: number; top: number };
   frame: string;
   input: string;
@@ -267,7 +273,7 @@ type Alone = {
   otherCodes: null;
 };
 
-interface Content {
+interface MatrixValues {
   name: Name;
   info: MatrixInfo;
   maps: Maps;
@@ -281,7 +287,7 @@ interface Content {
   differing?: number[];
 }
 
-type Matrix = Basics & Content & Maps & (Compared | Alone);
+type Matrix = Basics & MatrixValues & Maps & (Compared | Alone);
 type Stored = Matrix & { counterpart: Int32Array };
 type Nibbles = Matrix & (InLanes | { place: TensorPlaces });
 
@@ -311,10 +317,10 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 
 // -- how a pane is laid out --
 
-/** A column of A, one of B and D, a row of A and D, and one of B, in pixels. */
-type CellSize = { kx: number; nx: number; rowM: number; rowK: number };
+/** The widths of a column of A and of one of B and D, the heights of a row of A and D and of one of B, in pixels. */
+type CellSize = { columnA: number; columnB: number; rowA: number; rowB: number };
 /** Their widths for condensed digits: all of them, fewer in every cell, and fewer in most. */
-type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "kx" | "nx">>;
+type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "columnA" | "columnB">>;
 /** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
 type Tiers = { tiers: number; aboveA: boolean; isAbove: boolean };
 /** Columns of A and of B, rows of B and of A; pixels between products. */
@@ -348,7 +354,8 @@ interface Layer {
 }
 /** A layer whose rows are not in parts needs no `down`. */
 type Plan = Omit<Layer, "down"> & { down?: Along };
-type Axis = "m" | "n" | "kx" | "ky";
+/** M down A and D, N across B and D, K across A, and K down B. */
+type Axis = "m" | "n" | "kOfA" | "kOfB";
 type Ink = {
   text: string;
   faint: string;
@@ -577,30 +584,51 @@ type CellGroup = { first: number; last: number; cells: number[] };
 type PlayerPart = { name: string; about: string; steps: number };
 type PlayerOptions = { label: string; name: string; pace?: number; first?: number };
 
-/** A view of words of memory, and what it says about them to what all such views do. */
-type WordView<Word> = import("./common/scroll_area.js").WordArea<Word> & {
-  readonly isOpen: boolean;
-  /** Whether the chosen word can be changed, and its text; "" if there is nothing in it. */
+/** What a view tells the grid that it is. */
+type GridView = import("./common/canvas_grid.js").CanvasGrid & {
+  /** Whether the chosen place can be changed, and its text; "" if there is nothing in it. */
   readonly editable: boolean;
-  wordText(): string;
-  /** How far keys go: rows of a page, and words to the ends of a row. */
-  readonly reach: { page: number; home: number; end: number };
-  draw(): void;
-  wordUnder(event: ClientPoint): Word | null;
-  cellUnder(event: ClientPoint): Cell | null;
-  wordFacts(word: Word): string[];
-  freeFacts(word: Word): string[];
-  placeOf(word: Word): Place;
-  /** The word of the selected cell. */
-  selected(): Word | null;
-  /** The nearest word that there is. */
-  limited(word: Word): Word;
-  below(rows: number): Word;
-  step(down: number, right: number): void;
-  chooseThread(word: Word): void;
-  /** Sends what was typed; returns whether the word can be changed. */
+  chosenText(): string;
+  scrolled(): void;
+  point(event: MouseEvent): void;
+  leave(): void;
+  /** Returns whether there is something to choose. */
+  press(event: MouseEvent): boolean;
+  tap(event: MouseEvent): void;
+  edit(event?: ClientPoint | null): void;
+  /** The text box gets the focus. */
+  enter(): void;
+  /** Where a key leads that ends typing; null for a key of the text. */
+  afterTyping(event: KeyboardEvent): (() => void) | null;
+  keyOnPlaces(event: KeyboardEvent): boolean;
+  /** Sends what was typed; returns whether the place can be changed. */
   write(text: string): boolean;
 };
+/** A view of words of memory. */
+type WordView<Word> = import("./common/canvas_grid.js").WordGrid<Word> &
+  GridView & {
+    readonly isOpen: boolean;
+    /** What words look like besides what is in them. */
+    readonly style: string;
+    /** How far keys go: rows of a page, and words to the ends of a row. */
+    readonly reach: { page: number; home: number; end: number };
+    shownMatrices(): (Matrix | undefined)[];
+    drawWords(): void;
+    drawMarks(): void;
+    changedPlaces(before: Matrix, matrix: Matrix): Place[];
+    wordUnder(event: ClientPoint): Word | null;
+    cellUnder(event: ClientPoint): Cell | null;
+    wordFacts(word: Word): string[];
+    freeFacts(word: Word): string[];
+    placeOf(word: Word): Place;
+    /** The word of the selected cell. */
+    selected(): Word | null;
+    /** The nearest word that there is. */
+    limited(word: Word): Word;
+    below(rows: number): Word;
+    step(down: number, right: number): void;
+    chooseThread(word: Word): void;
+  };
 /** A word of tensor memory. */
 type TensorWord = { lane: number; column: number };
 

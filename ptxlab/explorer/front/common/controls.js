@@ -1,18 +1,16 @@
 // Lists to choose from and numbers to type, side by side.
 
-import { fillSelect, makeNumberInput, makeSelect, wholeNumber } from "./util.js";
+import { fillSelect, focusedIn, makeNumberInput, makeSelect, wholeNumber } from "./util.js";
 
 // A choice is shown only after Python has accepted it. Nodes are rebuilt only if the choices themselves change, and
 // keep the focus.
 export class Controls {
   /**
-   * @param {App} app
    * @param {HTMLElement} node
    * @param {string} key the attribute that holds the name of a control
    * @param {(name: string, value: string | number, node: Element) => void} choose
    */
-  constructor(app, node, key, choose) {
-    this.app = app;
+  constructor(node, key, choose) {
     this.node = node;
     this.key = key;
     this.choose = choose;
@@ -31,7 +29,8 @@ export class Controls {
   }
 
   build() {
-    const at = this.nodes.findIndex((node) => node === this.app.focused());
+    const focused = focusedIn(this.node);
+    const at = this.nodes.findIndex((node) => node === focused);
     const name = this.nodes[at]?.getAttribute(this.key);
     this.node.replaceChildren();
     this.nodes = this.shown.map((control, index) => this.make(control, index));

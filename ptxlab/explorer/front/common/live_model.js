@@ -21,7 +21,8 @@ export class LiveModel extends PageModel {
     super(state);
     this.toWorker = toWorker;
     this.unsaved = /** @type {Set<keyof Traits>} */ (new Set());
-    this.waiting = /** @type {object[] | null} */ ([]); // for Python; null when it is there
+    // for Python; null when it is there
+    this.waiting = /** @type {object[] | null} */ ([]);
     this.whenWaiting = () => {};
   }
 

@@ -19,11 +19,11 @@ const FADING = 600; // milliseconds
 const STEADY = 1500; // without motion
 
 // Cells whose content differs from the one that was drawn before. Another instruction has other cells.
-/** @param {App} app @param {Partial<Matrices>} before */
-export function flashChanges(app, before) {
-  for (const pane of app.panes.filter(({ node }) => node.isConnected)) {
+/** @param {Pane[]} panes @param {Partial<Matrices>} before */
+export function flashChanges(panes, before) {
+  for (const pane of panes.filter(({ node }) => node.isConnected)) {
     const changes = pane.layers.map((layer) => {
-      const [earlier, matrix] = [before[layer.name], app.matrices[layer.name]];
+      const [earlier, matrix] = [before[layer.name], pane.content.matrices[layer.name]];
       return { layer, cells: matrix && earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
     });
     if (changes.some(({ cells }) => cells.length)) flashCells(pane, changes);
@@ -33,18 +33,18 @@ export function flashChanges(app, before) {
 // One canvas, drawn once; the browser fades it without drawing anything again. It scrolls with the cells.
 /** @param {Pane} pane @param {{ layer: Layer, cells: number[] }[]} changes */
 function flashCells(pane, changes) {
-  const { app, width, height } = pane;
+  const { width, height, theme } = pane;
   pane.endFlash();
   const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
-  resizeCanvas(canvas, width, height, app.ratio);
+  resizeCanvas(canvas, width, height, theme.ratio);
   canvas.style.left = `${pane.at.x}px`;
   canvas.style.top = `${pane.at.y}px`;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(app.ratio, 0, 0, app.ratio, -GUTTER.left * app.ratio, -GUTTER.top * app.ratio);
+  context.setTransform(theme.ratio, 0, 0, theme.ratio, -GUTTER.left * theme.ratio, -GUTTER.top * theme.ratio);
   for (const { layer, cells } of changes) {
-    drawLayer(pane, context, layer, cells, [app.ink.flash, "#000000"]);
+    drawLayer(pane, context, layer, cells, [theme.ink.flash, "#000000"]);
     if (!layer.digits) continue;
-    context.strokeStyle = app.ink.text; // seen on every colour, whoever looks
+    context.strokeStyle = theme.ink.text; // seen on every colour, whoever looks
     context.lineWidth = 1.5;
     for (const index of cells) {
       const cell = cellBox(pane, layer, index);
@@ -103,10 +103,10 @@ function fadeNodes() {
 }
 
 // Tiles on their way, over everything; the layer goes when they have arrived.
-/** @param {App} app @param {Tile[]} tiles @param {number} duration */
-export function flyTiles(app, tiles, duration) {
-  const frame = app.root.getBoundingClientRect();
-  const layer = make("div", "ptx-flight", app.root, { "aria-hidden": "true" });
+/** @param {HTMLElement} root @param {Tile[]} tiles @param {number} duration */
+export function flyTiles(root, tiles, duration) {
+  const frame = root.getBoundingClientRect();
+  const layer = make("div", "ptx-flight", root, { "aria-hidden": "true" });
   for (const { from, to, colour, text } of tiles) {
     const size = { width: clamp(from.width - 1, 5, 40), height: clamp(from.height - 1, 5, 18) };
     const tile = make("div", "ptx-tile", layer);
@@ -140,7 +140,11 @@ export class Motion {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.layer = /** @type {HTMLElement | null} */ (null); // over everything, while it plays
+    this.content = app.content;
+    this.theme = app.theme;
+    this.scene = app.scene;
+    // over everything, while it plays
+    this.layer = /** @type {HTMLElement | null} */ (null);
     this.animations = /** @type {Animation[]} */ ([]);
     this.timer = 0;
     this.button = make("button", "ptx-pin ptx-fly", app.panel.lanes.title, {
@@ -161,7 +165,7 @@ export class Motion {
       true,
     );
     for (const name of ["lane", "pinned", "instruction", "zoom"])
-      app.model.on(`change:${name}`, () => this.stop());
+      app.content.model.on(`change:${name}`, () => this.stop());
   }
 
   get playing() {
@@ -180,7 +184,7 @@ export class Motion {
 
   toggle() {
     if (this.playing) this.stop();
-    else if (!this.app.quiz.open) this.play();
+    else if (!this.content.quiz.open) this.play();
   }
 
   stop() {
@@ -197,7 +201,7 @@ export class Motion {
     if (!flights.length) return;
     this.layer = make("div", "ptx-flight", this.app.root, {
       "aria-hidden": "true",
-      "data-lane": this.app.lane,
+      "data-lane": this.content.lane,
     });
     attribute(this.button, "aria-pressed", true);
     if (reducedMotion.matches) this.lightInSteps(flights);
@@ -207,8 +211,8 @@ export class Motion {
   // Every element of the lane: where it is in the registers, and the cells that it stands for.
   /** @returns {Flight[]} */
   flights() {
-    const { app } = this;
-    const registers = app.model.get("lane_registers")[app.lane];
+    const { app, content, scene } = this;
+    const registers = content.model.get("lane_registers")[content.lane];
     if (!registers) return [];
     const box = app.root.getBoundingClientRect();
     const nodes = /** @type {Map<string, HTMLElement[]>} */ (new Map());
@@ -220,16 +224,16 @@ export class Motion {
     }
     const flights = /** @type {Flight[]} */ ([]);
     for (const [operand, words] of /** @type {[Name, Register[]][]} */ (Object.entries(registers))) {
-      const name = operand === "A" && app.matrices.stored ? "stored" : operand;
-      const matrix = app.matrices[name];
-      if (!app.paneOf(name)) continue;
+      const name = operand === "A" && content.matrices.stored ? "stored" : operand;
+      const matrix = content.matrices[name];
+      if (!scene.paneOf(name)) continue;
       // registers on another page start at the heading of their block
       const head = app.panel.registers.querySelector(`[data-operand=${operand}] .ptx-block-head`);
       words.forEach(({ fields }, register) => {
         for (const { row, column, text } of fields) {
           const index = row * matrix.columns + column;
           // of metadata and scale factors a lane may hold copies that are not read
-          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== app.lane) continue;
+          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== content.lane) continue;
           const origin = nodes.get(`${name} ${row} ${column}`)?.shift() ?? head;
           if (!origin) continue;
           const start = origin.getBoundingClientRect();
@@ -252,16 +256,16 @@ export class Motion {
   // Flights of the timeline on the page: from a cell to a lane, or to another cell; D goes to its lanes, too.
   /** @param {TileFlight[]} flights @returns {Tile[]} */
   tilesOf(flights) {
-    const { app } = this;
+    const { app, content, theme } = this;
     const tiles = /** @type {Tile[]} */ ([]);
     for (const { cell, lane, to } of flights) {
-      const matrix = app.matrices[cell.name];
+      const matrix = content.matrices[cell.name];
       const index = indexOfCell(matrix, cell);
       const holder = lane ?? matrix.lane?.[index] ?? -1;
       const from = this.onPage(cell);
       const end = to ? this.onPage(to) : app.panel.lanes.buttonOf(holder)?.getBoundingClientRect();
-      const plain = /** @type {Colour} */ ([app.ink.paper, app.ink.text]);
-      const colour = holder >= 0 ? app.colours[holder % 32] : plain;
+      const plain = /** @type {Colour} */ ([theme.ink.paper, theme.ink.text]);
+      const colour = holder >= 0 ? theme.colours[holder % 32] : plain;
       if (from && end) tiles.push({ from, to: end, colour, text: cellText(matrix, index, 5) });
     }
     return tiles;
@@ -270,13 +274,13 @@ export class Motion {
   // Where a cell or a word is seen; null if it is not.
   /** @param {Cell} cell @returns {Place | null} */
   onPage(cell) {
-    const { app } = this;
-    if (app.instruction.move) {
-      const { place, columns } = app.matrices[cell.name];
+    const { app, content, scene } = this;
+    if (content.instruction.move) {
+      const { place, columns } = content.matrices[cell.name];
       const lane = place?.lane[cell.row * columns + cell.column] ?? 0;
       return app.tensor.onPage(app.tensor.placeOf({ lane, column: cell.column }));
     }
-    if (!app.paneOf(cell.name) || app.paneOf(cell.name)?.isFolded) return null;
+    if (!scene.paneOf(cell.name) || scene.paneOf(cell.name)?.isFolded) return null;
     const box = app.root.getBoundingClientRect();
     const { seen, ...place } = this.target(cell, box);
     return seen ? { ...place, x: place.x + box.left, y: place.y + box.top } : null;
@@ -285,9 +289,9 @@ export class Motion {
   // Where a cell is; the nearest point of its pane's edge if it is scrolled out of view.
   /** @param {Cell} cell @param {DOMRect} box @returns {Place & { seen: boolean }} */
   target({ name, row, column }, box) {
-    const { app } = this;
-    const pane = /** @type {Pane} */ (app.paneOf(name));
-    const { x, y, width, height } = app.cellRect(name, row, column);
+    const { scene } = this;
+    const pane = /** @type {Pane} */ (scene.paneOf(name));
+    const { x, y, width, height } = scene.cellRect(name, row, column);
     const frame = pane.scroller.getBoundingClientRect();
     const left = clamp(x, frame.left, Math.max(frame.left, frame.left + pane.width - width));
     const top = clamp(y, frame.top, Math.max(frame.top, frame.top + pane.height - height));
@@ -297,8 +301,8 @@ export class Motion {
 
   /** @param {Flight[]} flights */
   fly(flights) {
-    const { app } = this;
-    const [fill, ink] = app.colours[app.lane % 32];
+    const { content, theme } = this;
+    const [fill, ink] = theme.colours[content.lane % 32];
     const total = 2 * FLIGHT + STAY;
     for (const { text, from, cells } of flights) {
       const last = cells[cells.length - 1];

@@ -9,15 +9,20 @@ export class Player {
   /** @param {HTMLElement} node @param {PlayerOptions} options */
   constructor(node, { label, name, pace = 0, first = 0 }) {
     this.node = node;
-    this.at = 0; // the step
-    this.idle = false; // whether it is at none of them
-    this.timer = 0; // 0 while it pauses
+    // the step
+    this.at = 0;
+    // whether it is at none of them
+    this.idle = false;
+    // 0 while it pauses
+    this.timer = 0;
     this.name = name;
     this.pace = pace;
-    this.first = first; // the step with which the first part begins
+    // the step with which the first part begins
+    this.first = first;
     this.parts = /** @type {PlayerPart[]} */ ([]);
     this.widths = /** @type {number[]} */ ([]); // of the names of the parts,
-    this.measuredAt = 0; // at this width
+    // at this width
+    this.measuredAt = 0;
     node.classList.add("ptx-timeline", "without-names");
     this.button = makeButton(node, "ptx-play", "", () => this.toggle());
     const steps = make("span", "ptx-steps", node);
@@ -28,12 +33,7 @@ export class Player {
     makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), on);
     const track = make("div", "ptx-track", node);
     this.names = make("div", "ptx-part-names", track);
-    this.slider = make("input", "ptx-slider", track, {
-      type: "range",
-      min: 0,
-      step: 1,
-      "aria-label": label,
-    });
+    this.slider = make("input", "ptx-slider", track, { type: "range", min: 0, step: 1, "aria-label": label });
     this.words = make("div", "ptx-timeline-words", node);
     this.text = make("output", "ptx-timeline-text", this.words);
     this.slider.addEventListener("input", () => this.jump(this.fromSlider(Number(this.slider.value))));
@@ -71,7 +71,8 @@ export class Player {
         this.pause();
         return;
       }
-      this.timer = -1; // it plays, also while the first step is shown
+      // it plays, also while the first step is shown
+      this.timer = -1;
       this.go(this.at + 1, true);
       if (this.timer) this.timer = window.setTimeout(next, this.wait);
     };

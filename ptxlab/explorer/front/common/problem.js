@@ -3,18 +3,20 @@
 
 import { clamp, focusOn, make, makeButton, write } from "./util.js";
 import { GUTTER } from "../pane/edges.js";
-import { openEditor } from "../pane/input.js";
 
 const FIELD_GAP = 5; // between the field and the sentence
 let count = 0; // of boxes on the page, for their ids
 
 export class Problem {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
+  /** @param {App} app */
+  constructor(app) {
     this.app = app;
-    this.origin = /** @type {MessageOrigin | null} */ (null); // of the last message
-    this.field = /** @type {MessageOrigin | null} */ (null); // the one beside which the sentence stands
-    this.box = make("div", "ptx-problem-box", parent);
+    this.content = app.content;
+    // of the last message
+    this.origin = /** @type {MessageOrigin | null} */ (null);
+    // the one beside which the sentence stands
+    this.field = /** @type {MessageOrigin | null} */ (null);
+    this.box = make("div", "ptx-problem-box");
     this.node = make("div", "ptx-problem", this.box, {
       role: "alert",
       "data-testid": "problem",
@@ -39,11 +41,11 @@ export class Problem {
 
   // Whether the refusal of an edit is shown beside the register that was typed into, and not at its cell.
   isAtField() {
-    return Boolean(this.field?.markInvalid) && !this.app.model.get("refusal")?.prune;
+    return Boolean(this.field?.markInvalid) && !this.content.model.get("refusal")?.prune;
   }
 
   update() {
-    this.show(this.app.model.get("problem") ?? "");
+    this.show(this.content.model.get("problem") ?? "");
   }
 
   /** @param {string} sentence */
@@ -82,7 +84,7 @@ export class Problem {
       [left, top] = [at.right - view.left + FIELD_GAP, Math.min(at.top, register.bottom - high) - view.top];
     left = clamp(left, 0, view.width - wide - 4);
     this.box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-    this.app.tooltip?.change(); // it makes way
+    this.app.tooltip.change(); // it makes way
   }
 }
 
@@ -91,17 +93,17 @@ export class Problem {
 // The box is in the pane of the matrix, after its cells, so that Tab leads from the cell to the buttons.
 /** @param {Pane} pane */
 export function showRefusal(pane) {
-  const { app } = pane;
-  const refusal = app.model.get("refusal");
-  const isHere = refusal?.sentence && pane.has(refusal.name) && !app.problem.isAtField();
+  const { content, scene, problem } = pane;
+  const refusal = content.model.get("refusal");
+  const isHere = refusal?.sentence && pane.has(refusal.name) && !problem.isAtField();
   const here = isHere ? refusal : null;
   const fresh = here !== pane.shownRefusal;
   if (fresh) {
     pane.shownRefusal = here;
     pane.refusalBox?.remove();
     pane.refusalBox = here && refusalBox(pane, here);
-    if (here) app.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
-    else app.problem.update(); // which had no size beside that box
+    if (here) scene.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
+    else problem.update(); // which had no size beside that box
   }
   if (!here || !pane.refusalBox) return;
   placeRefusal(pane, pane.refusalBox, here);
@@ -110,7 +112,7 @@ export function showRefusal(pane) {
 
 /** @param {Pane} pane @param {Refusal} refusal */
 function refusalBox(pane, refusal) {
-  const { app } = pane;
+  const { app, selection } = pane;
   const node = make("div", "ptx-refusal", pane.frame, { role: "group", "aria-label": "edit refused" });
   make("p", "", node, { text: refusal.sentence });
   if (refusal.preview) make("p", "ptx-refusal-preview", node, { text: refusal.preview });
@@ -134,8 +136,8 @@ function refusalBox(pane, refusal) {
   if (refusal.text) {
     button("Edit again", `Open the cell with ${refusal.text}`, () => {
       dismiss();
-      app.selection.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
-      openEditor(pane, refusal.text);
+      selection.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
+      pane.openEditor(refusal.text);
     });
   }
   button("Discard", "Keep the cells as they were (Escape)", dismiss);
@@ -153,11 +155,11 @@ function refusalBox(pane, refusal) {
 // below them if there is no room. Always inside the view.
 /** @param {Pane} pane @param {HTMLElement} node @param {Refusal} refusal */
 function placeRefusal(pane, node, refusal) {
-  const { app, scroller } = pane;
+  const { app, scroller, scene } = pane;
   const [row, first, last] = refusal.cells[0];
   const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
   const [root, frame] = [app.root, pane.frame].map((each) => each.getBoundingClientRect());
-  const { top } = app.scene.getBoundingClientRect(); // which clips what is above it
+  const { top } = scene.node.getBoundingClientRect(); // which clips what is above it
   const [wide, high] = [node.offsetWidth, node.offsetHeight];
   const y = GUTTER.top + clamp(from.y - scroller.scrollTop, 0, pane.height - from.height);
   const x =

@@ -62,7 +62,8 @@ export class StaticModel extends PageModel {
     super(firstState(saved));
     this.saved = saved;
     this.quiz = new StaticQuiz(saved.quiz);
-    this.justRefused = false; // whether an edit was refused in this event
+    // whether an edit was refused in this event
+    this.justRefused = false;
     this.showLanes();
   }
 

@@ -8,11 +8,13 @@ import { isEditingText } from "./roving_tabindex.js";
 // refused text stays, marked, until it is changed or Escape discards it.
 /** @template T */
 export class TextBox {
-  /** @param {App} app @param {HTMLElement} parent @param {TextBoxOptions<T>} options */
-  constructor(app, parent, { classes, readOnly = false, send }) {
-    this.app = app;
+  /** @param {Pick<App, "content" | "problem">} app @param {HTMLElement} parent @param {TextBoxOptions<T>} options */
+  constructor({ content, problem }, parent, { classes, readOnly = false, send }) {
+    this.content = content;
+    this.problem = problem;
     this.send = send;
-    this.shown = ""; // what Python has
+    // what Python has
+    this.shown = "";
     this.target = /** @type {T | null} */ (null);
     this.refused = /** @type {string | null} */ (null);
     this.node = makeTextInput(parent, classes);
@@ -53,7 +55,7 @@ export class TextBox {
   /** @param {string} text @param {string} id of the message that says what is wrong with it */
   markInvalid(text, id) {
     const { node } = this;
-    if (this.app.isStatic) return; // which takes no text at all
+    if (this.content.isStatic) return; // which takes no text at all
     this.refused = text;
     if (document.activeElement !== node || node.value === this.shown) node.value = text;
     node.setAttribute("aria-invalid", "true");
@@ -84,7 +86,7 @@ export class TextBox {
     if (event.key === "F2") node.setSelectionRange(node.value.length, node.value.length);
     if (event.key === "Escape") {
       event.preventDefault();
-      if (this.refused !== null || node.value === this.shown) this.app.problem.dismiss();
+      if (this.refused !== null || node.value === this.shown) this.problem.dismiss();
       node.value = this.shown;
       node.select();
     }

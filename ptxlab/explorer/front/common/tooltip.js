@@ -12,18 +12,23 @@ const MARGIN = { left: 24, top: 14 };
 const EDGE = 4; // between the tip and the edge of the window
 
 export class Tooltip {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
+  /** @param {App} app */
+  constructor(app) {
     this.app = app;
+    this.content = app.content;
+    this.problem = app.problem;
     // a popover is above the whole page: neither the Explorer nor a notebook's output can clip it
-    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true", popover: "manual" });
+    this.node = make("div", "ptx-tooltip", null, { "aria-hidden": "true", popover: "manual" });
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
     this.source = () => /** @type {string[]} */ ([]);
-    this.next = /** @type {TipPlace | null | undefined} */ (undefined); // where it will be shown, if that changes
-    this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+    // where it will be shown, if that changes
+    this.next = /** @type {TipPlace | null | undefined} */ (undefined);
+    // where it is shown
+    this.last = /** @type {TipPlace | null} */ (null);
     this.dismissedAt = /** @type {TipPlace | null} */ (null);
-    this.flashes = false; // whether lines that change are lit
+    // whether lines that change are lit
+    this.flashes = false;
   }
 
   /** @param {string[]} lines */
@@ -40,7 +45,7 @@ export class Tooltip {
     this.dismissedAt = null;
     this.source = source;
     this.next = { x: event.clientX, y: event.clientY, small };
-    this.app.point();
+    this.app.pointing.show();
   }
 
   // What is pointed at may have changed.
@@ -48,12 +53,12 @@ export class Tooltip {
     if (!this.last) return;
     this.flashes = true;
     if (this.next === undefined) this.next = this.last;
-    this.app.drawMarksSoon();
+    this.app.pointing.drawMarksSoon();
   }
 
   hide() {
     this.next = null;
-    this.app.point();
+    this.app.pointing.show();
   }
 
   // Until the pointer really moves: browsers send an event, too, when what is under it changes.
@@ -71,7 +76,7 @@ export class Tooltip {
   // Where the tip begins, so that it does not cover a sentence that says what went wrong.
   /** @param {TipPlace} place @param {number} left @param {number} below @param {number} wide @param {number} high */
   besideProblem(place, left, below, wide, high) {
-    const box = this.app.problem.box.getBoundingClientRect(); // empty if all is well
+    const box = this.problem.box.getBoundingClientRect(); // empty if all is well
     const isApart = (/** @type {number} */ top) =>
       left >= box.right || left + wide <= box.left || top >= box.bottom || top + high <= box.top;
     const tops = [below, place.y - high - 10, box.top - high - EDGE].map(Math.round);
@@ -80,7 +85,7 @@ export class Tooltip {
 
   // Before anything is written: a canvas that is given a font makes the browser lay out what was.
   drawLens() {
-    if (this.next?.small) drawLens(this.app, this.lens, this.next.small);
+    if (this.next?.small) drawLens(this.content, this.lens, this.next.small);
   }
 
   // After everything else, so that the page is measured once.
@@ -122,10 +127,10 @@ function placeBeside(at, size, view, end, gap) {
 }
 
 // The cells around the pointer, large, in the colours of the pane.
-/** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
-function drawLens(app, canvas, { name, row, column }) {
-  const matrix = app.matrices[name];
-  const { letters, lines } = app.labelSize(matrix);
+/** @param {Content} content @param {HTMLCanvasElement} canvas @param {Cell} cell */
+function drawLens(content, canvas, { name, row, column }) {
+  const matrix = content.matrices[name];
+  const { letters, lines } = content.labelSize(matrix);
   const width = Math.ceil(letters * LETTER_SIZE * LETTER + 7);
   const height = lines * (LETTER_SIZE + 1) + 5;
   const across = Math.min(matrix.columns, width * 7 <= 330 ? 7 : 5);
@@ -139,14 +144,14 @@ function drawLens(app, canvas, { name, row, column }) {
     width,
     height,
   });
-  resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, app.ratio);
+  resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, content.theme.ratio);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+  context.setTransform(content.theme.ratio, 0, 0, content.theme.ratio, 0, 0);
   context.clearRect(0, 0, canvas.width, canvas.height); // of the same size it keeps the cells before
   /** @param {number} number @param {boolean} isHere @param {Point} at @param {CanvasTextAlign} align */
   const drawHeading = (number, isHere, { x, y }, align) => {
-    const font = `${isHere ? "bold " : ""}11px ${app.ink.mono}`;
-    setFont(context, font, isHere ? app.ink.text : app.ink.faint, align);
+    const font = `${isHere ? "bold " : ""}11px ${content.theme.ink.mono}`;
+    setFont(context, font, isHere ? content.theme.ink.text : content.theme.ink.faint, align);
     context.fillText(String(number), x, y);
   };
   for (let r = first; r < first + down; r += 1)
@@ -155,24 +160,25 @@ function drawLens(app, canvas, { name, row, column }) {
     drawHeading(c, c === column, { x: placeOfCell(first, c).x + width / 2, y: MARGIN.top - 7 }, "center");
   for (let r = first; r < first + down; r += 1)
     for (let c = from; c < from + across; c += 1)
-      drawLensCell(app, context, { name, row: r, column: c }, placeOfCell(r, c));
+      drawLensCell(content, context, { name, row: r, column: c }, placeOfCell(r, c));
   const here = placeOfCell(row, column);
-  strokeBox(context, { ...here, x: here.x - 0.5, y: here.y - 0.5 }, app.ink.text, 2);
+  strokeBox(context, { ...here, x: here.x - 0.5, y: here.y - 0.5 }, content.theme.ink.text, 2);
 }
 
-/** @param {App} app @param {CanvasRenderingContext2D} context @param {Cell} cell @param {Place} place */
-function drawLensCell(app, context, cell, { x, y, width, height }) {
-  const { ink, quiz, matrices } = app;
+/** @param {Content} content @param {CanvasRenderingContext2D} context @param {Cell} cell @param {Place} place */
+function drawLensCell(content, context, cell, { x, y, width, height }) {
+  const { matrices, quiz, theme } = content;
+  const { ink } = theme;
   const matrix = matrices[cell.name];
   const index = indexOfCell(matrix, cell);
-  const [fill, text] = app.painter(matrix)(index);
+  const [fill, text] = content.painter(matrix)(index);
   const isGhost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
   const inside = { x, y, width: width - 1, height: height - 1 };
   fillBox(context, inside, fill, isGhost ? 0.22 : 1);
   if (matrix.differ?.[index]) drawDifference(context, ink, inside);
   setFont(context, `${LETTER_SIZE}px ${ink.mono}`, isGhost ? ink.faint : text);
   const isMasked = quiz.masks(cell.name, cell.row, cell.column);
-  const lines = isMasked ? ["?"] : cellLines(matrices, matrix, index, quiz.display("label"));
+  const lines = isMasked ? ["?"] : cellLines(matrices, matrix, index, content.display("label"));
   lines.forEach((line, at) => {
     context.fillText(line, x + (width - 1) / 2, y + 3 + (at + 0.5) * (LETTER_SIZE + 1), width - 3);
   });

@@ -89,6 +89,13 @@ export const widgetOf = (View) => ({
 export const focusOn = (node) =>
   /** @type {HTMLElement | null | undefined} */ (node)?.focus({ preventScroll: true });
 
+// The node with the focus, if it is in a part of the page; else null.
+/** @param {Element} part @returns {HTMLElement | null} */
+export function focusedIn(part) {
+  const { activeElement } = /** @type {Document | ShadowRoot} */ (part.getRootNode());
+  return part.contains(activeElement) ? /** @type {HTMLElement | null} */ (activeElement) : null;
+}
+
 // A colour of the palette: of the background, and of the text on it.
 /** @param {HTMLElement} node @param {Colour} colour */
 export function paint(node, [background, text]) {

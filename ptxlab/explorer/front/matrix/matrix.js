@@ -36,7 +36,8 @@ function mapsInTensor(info, name, where, load) {
   const cached = known[name];
   if (cached?.place?.info === where) return cached;
   const place = placesOf(where, info.rows, info.columns);
-  const registers = info.lane ? mapsOf(info) : null; // of words that are moved
+  // of words that are moved
+  const registers = info.lane ? mapsOf(info) : null;
   const threads = (name === "C" || name === "D") && load.mnemonic ? threadsOf(place, load) : null;
   const nowhere = { lane: null, elementOf: null, registerOf: null, low: place.low };
   const read = /** @type {Maps} */ ({
@@ -142,8 +143,10 @@ function longest(matrix) {
   return Math.min(most, 9);
 }
 
-const FEWEST_DIGITS = 2; // of a number that is rounded to fit its cell
-const USUAL = 0.85; // the part of the cells that may not be shortened further: an edit changes a row of D
+// of a number that is rounded to fit its cell
+const FEWEST_DIGITS = 2;
+// the part of the cells that may not be shortened further: an edit changes a row of D
+const USUAL = 0.85;
 
 /** @type {WeakMap<Matrix, FewestLetters>} */
 const fewestLengths = new WeakMap();
@@ -188,7 +191,7 @@ function shorterTexts(matrix, index) {
 // The number of a cell in so many letters: with fewer digits, then with an exponent, and never without its
 // fraction. A number that cannot be told in them is "…".
 /** @param {Matrix} matrix @param {number} index @param {number} letters */
-export function textThatFits(matrix, index, letters) {
+function textThatFits(matrix, index, letters) {
   for (const digits of [4, 3]) {
     const text = cellText(matrix, index, digits);
     if (text.length <= letters) return text;

@@ -3,12 +3,15 @@
 import { clamp, focusOn } from "../common/util.js";
 import { bitsHolder, blockText, editText, indexOfCell, laneOf } from "./matrix.js";
 
-const SAVE_DELAY = 300; // milliseconds
+// milliseconds
+const SAVE_DELAY = 300;
 
 export class Selection {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.content = app.content;
+    this.pointing = app.pointing;
     this.mark = /** @type {Mark | null} */ (null);
     this.saveTimer = 0; // runs until Python hears of the selection,
     this.lane = /** @type {number | null} */ (null); // and of its lane
@@ -17,11 +20,11 @@ export class Selection {
   // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
   /** @param {Mark} mark */
   select(mark, focus = true, chooseLane = true, soon = false) {
-    const { app } = this;
-    const follows = chooseLane && !app.quiz.open;
-    const lane = laneOf(app.matrices, mark);
+    const { app, content } = this;
+    const follows = chooseLane && !content.quiz.open;
+    const lane = laneOf(content.matrices, mark);
     this.mark = mark;
-    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+    if (follows || (!content.quiz.open && content.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
     app.toolbar.follow(mark.name);
     this.lane = follows && lane >= 0 ? lane : null;
@@ -29,6 +32,13 @@ export class Selection {
     else this.save();
     app.panel.drawRegisters();
     this.show(focus);
+  }
+
+  /** @param {number} lane */
+  chooseLane(lane) {
+    // what is chosen now counts
+    this.lane = null;
+    this.content.set("lane", lane);
   }
 
   // Whether a cell is the selected one, or where the selection began.
@@ -40,8 +50,8 @@ export class Selection {
   // The element in a register that the selected cell is, or the nibble that leaves it out.
   /** @returns {Cell | null} */
   held() {
-    const { mark, app } = this;
-    return mark && mark.row2 === undefined && !app.quiz.open ? bitsHolder(app.matrices, mark) : null;
+    const { mark, content } = this;
+    return mark && mark.row2 === undefined && !content.quiz.open ? bitsHolder(content.matrices, mark) : null;
   }
 
   // Saves the selection now, if it is still to be saved.
@@ -54,30 +64,30 @@ export class Selection {
     this.saveTimer = 0;
     if (!this.mark) return;
     const { name, row, column } = this.mark;
-    this.app.model.set("selected", { name, row, column });
+    this.content.model.set("selected", { name, row, column });
     if (this.lane === null) return;
     this.app.panel.follow(this.mark);
-    this.app.model.set("lane", this.lane);
+    this.content.model.set("lane", this.lane);
     this.lane = null;
   }
 
   save() {
     this.putIntoModel();
-    this.app.model.save_changes();
+    this.content.model.save_changes();
   }
 
   // Enter and Tab move on to another cell. Python hears of that only after the edit is on the screen, because
   // every message costs the kernel and the notebook several more. Other messages are sent after
   // it all the same.
   saveSoon() {
-    if (this.app.isStatic) return this.save();
+    if (this.content.isStatic) return this.save();
     window.clearTimeout(this.saveTimer);
     this.saveTimer = window.setTimeout(() => this.save(), SAVE_DELAY);
   }
 
   /** @param {Line} line */
   selectLine({ name, row, column }) {
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.content.matrices[name];
     if (row === undefined)
       this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
     else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
@@ -85,9 +95,9 @@ export class Selection {
 
   // A cell that was selected elsewhere: from Python, or in another view.
   followModel() {
-    const selected = this.app.model.get("selected");
+    const selected = this.content.model.get("selected");
     if (this.saveTimer) return; // what the model has is older
-    if (!selected?.name || !this.app.matrices[selected.name]) return;
+    if (!selected?.name || !this.content.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.isAt(selected)) return;
     this.mark = { name, row, column };
@@ -98,34 +108,35 @@ export class Selection {
 
   // Another instruction may not have these cells.
   dropIfGone() {
-    const matrix = this.mark && this.app.matrices[this.mark.name];
+    const matrix = this.mark && this.content.matrices[this.mark.name];
     if (this.mark && (!matrix || this.range().bottom >= matrix.rows || this.range().right >= matrix.columns))
       this.mark = null;
   }
 
   show(focus = false) {
     this.placeInput(focus);
-    this.app.updateStatus();
-    this.app.drawMarksSoon();
+    this.app.status.update();
+    this.pointing.drawMarksSoon();
   }
 
   placeInput(focus = false) {
-    const { app, mark } = this;
-    const pane = mark && app.paneOf(mark.name);
+    const { mark, pointing } = this;
+    const { scene } = this.app;
+    const pane = mark && scene.paneOf(mark.name);
     if (!pane) return;
     pane.placeTextBox(pane.rect(mark.name, mark.row, mark.column));
     if (focus) {
       focusOn(pane.input);
-      app.reveal([mark]);
+      scene.reveal([mark]);
     }
-    pane.input.setAttribute("aria-label", app.facts(mark).join(" · "));
+    pane.input.setAttribute("aria-label", pointing.facts(mark).join(" · "));
   }
 
   /** @param {number} down @param {number} right */
   move(down, right, extend = false, soon = false) {
     if (!this.mark) return;
     const { name, row, column, row2 = row, column2 = column } = this.mark;
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.content.matrices[name];
     const [fromRow, fromColumn] = extend ? [row2, column2] : [row, column];
     const [toRow, toColumn] = [clamp(fromRow + down, 0, rows - 1), clamp(fromColumn + right, 0, columns - 1)];
     const mark = extend
@@ -152,7 +163,7 @@ export class Selection {
     if (!this.mark) return null;
     const { name, row, column } = this.mark;
     const { top, left, bottom, right } = this.range();
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.content.matrices[name];
     if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
     return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
   }
@@ -160,7 +171,7 @@ export class Selection {
   // As a spreadsheet copies it.
   text() {
     const range = this.range();
-    const matrix = this.app.matrices[range.name];
+    const matrix = this.content.matrices[range.name];
     return blockText(range, (row, column) => editText(matrix, indexOfCell(matrix, { row, column })));
   }
 }

@@ -12,8 +12,8 @@ export class Access {
 
   /** @returns {MemoryStep | undefined} the one that the timeline shows */
   get current() {
-    const { app, sent, isOpen } = this.view;
-    const index = app.timeline?.current?.memory;
+    const { sent, isOpen, timeline } = this.view;
+    const index = timeline.current?.memory;
     return isOpen && index !== undefined ? sent.steps?.[index] : undefined;
   }
 
@@ -24,9 +24,9 @@ export class Access {
     const { byte } = this.view.map;
     const first = byte.reduce((least, at, index) => (isMoved(index) ? Math.min(least, at) : least), Infinity);
     if (first === Infinity) return;
-    const { scroller, row, height } = this.view;
+    const { scroller, cell, height } = this.view;
     const { y } = bytesPlace(this.view, first, WORD);
-    scroller.scrollTop = clamp(scroller.scrollTop, y + row - height, y);
+    scroller.scrollTop = clamp(scroller.scrollTop, y + cell.height - height, y);
   }
 
   // Whether a cell is moved in the current step; null if all are shown.
@@ -76,11 +76,11 @@ export class Access {
   // What the panes mark: the cells that are moved; what the instruction then reads and writes.
   /** @returns {Mark[]} */
   marks() {
-    const { matrix, app } = this.view;
+    const { matrix, content } = this.view;
     if (!this.current || !matrix) return [];
     const marks = asMarks(matrix.name, matrix.columns, this.movedIndices());
     if (this.current.kind !== "mma" || matrix.name === "D") return marks;
-    const { D } = app.matrices;
+    const { D } = content.matrices;
     return [...marks, { name: "D", row: 0, column: 0, row2: D.rows - 1, column2: D.columns - 1 }];
   }
 
@@ -97,7 +97,7 @@ export class Access {
   // Every word flies to the lane that receives it, or from the lane that stores it.
   /** @returns {Tile[]} */
   flights() {
-    const { app, matrix, map, scroller } = this.view;
+    const { app, matrix, map, scroller, theme } = this.view;
     const isMoved = this.movedFilter();
     if (!matrix?.lane || !isMoved || this.current?.kind !== "wavefront") return [];
     const laneOf = matrix.lane;
@@ -114,7 +114,7 @@ export class Access {
       const word = this.view.onPage(bytesPlace(this.view, address, Math.min(map.unit, WORD)));
       if (word.y < area.top || word.y > area.bottom) return;
       const [from, to] = matrix.name === "D" ? [button, word] : [word, button];
-      flights.push({ from, to, colour: app.colours[lane % 32], text: "" });
+      flights.push({ from, to, colour: theme.colours[lane % 32], text: "" });
     });
     return flights;
   }

@@ -6,8 +6,10 @@ import { typed, hex } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { laneNames } from "../matrix/describe.js";
 
-export const LINE = 128; // bytes of all banks
-export const WORD = 4; // bytes of a bank
+// bytes of all banks
+export const LINE = 128;
+// bytes of a bank
+export const WORD = 4;
 
 /** @type {WeakMap<object, MemoryMap>} */
 const memoryMaps = new WeakMap();
@@ -124,8 +126,8 @@ export const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
 
 // The appearance of the cells, by the meaning of the colours.
 /** @param {MemoryView} view @param {Matrix} matrix @returns {Painter} */
-function bytePainter({ app, map, controls: { colour } }, matrix) {
-  const { colours } = app;
+function bytePainter({ theme, map, controls: { colour } }, matrix) {
+  const { colours } = theme;
   const { columns, lane } = matrix;
   if (colour === "row") return (index) => colours[tint(Math.floor(index / columns))];
   if (colour === "column") return (index) => colours[tint(index % columns)];
@@ -135,28 +137,29 @@ function bytePainter({ app, map, controls: { colour } }, matrix) {
 
 // Where some bytes of one line are, in the pixels of what scrolls.
 /** @param {MemoryView} view @param {number} address @param {number} size @returns {Place} */
-export function bytesPlace({ word, row, app }, address, size) {
+export function bytesPlace({ cell, theme }, address, size) {
   /** @param {number} at */
-  const x = (at) => Math.round((at / WORD) * word * app.ratio) / app.ratio;
+  const x = (at) => Math.round((at / WORD) * cell.width * theme.ratio) / theme.ratio;
   const [line, at] = [Math.floor(address / LINE), address % LINE];
-  return { x: x(at), y: line * row, width: x(at + size) - x(at), height: row };
+  return { x: x(at), y: line * cell.height, width: x(at + size) - x(at), height: cell.height };
 }
 
 /** @param {MemoryView} view */
-function visibleLines({ scroller, row, height, data }) {
-  const first = Math.floor(scroller.scrollTop / row);
-  const last = Math.min(data.size / LINE - 1, Math.floor((scroller.scrollTop + height) / row));
+function visibleLines({ scroller, cell, height, data }) {
+  const first = Math.floor(scroller.scrollTop / cell.height);
+  const last = Math.min(data.size / LINE - 1, Math.floor((scroller.scrollTop + height) / cell.height));
   return [first, last];
 }
 
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemory(view, matrix) {
-  const { app, base, map, row, word } = view;
+  const { base, map, cell, content, theme } = view;
+  const { width: word, height: row } = cell;
   const context = view.contextOf(base);
   const paint = bytePainter(view, matrix);
   const [first, last] = visibleLines(view);
   view.clipAndScroll(context);
-  const label = app.quiz.display("label");
+  const label = content.display("label");
   const unit = Math.min(map.unit, WORD);
   /** @param {number} width */
   const lettersIn = (width) => Math.floor((width - 1.5) / (SMALLEST_TEXT * LETTER));
@@ -164,10 +167,10 @@ export function drawMemory(view, matrix) {
   const fits =
     map.perByte === 1 &&
     map.unit <= WORD &&
-    unitLetters(app, matrix, label) <= lettersIn((word / WORD) * unit);
-  const readable = row >= SMALLEST_TEXT + 2 && (fits || wordLetters(app, label) <= lettersIn(word));
+    unitLetters(content, matrix, label) <= lettersIn((word / WORD) * unit);
+  const readable = row >= SMALLEST_TEXT + 2 && (fits || wordLetters(content, label) <= lettersIn(word));
   view.hasDigits = readable;
-  setFont(context, `${SMALLEST_TEXT}px ${app.ink.mono}`, app.ink.text);
+  setFont(context, `${SMALLEST_TEXT}px ${theme.ink.mono}`, theme.ink.text);
   /** @param {string} text @param {number} index @param {Place} place */
   const put = (text, index, place) => {
     context.fillStyle = paint(index)[1];
@@ -179,7 +182,7 @@ export function drawMemory(view, matrix) {
       const place = bytesPlace(view, address, WORD);
       if (map.cellAt[address] < 0) {
         // bytes that are not of this matrix
-        fillBox(context, { ...place, width: place.width - 1, height: row - 1 }, app.ink.plain, 0.4);
+        fillBox(context, { ...place, width: place.width - 1, height: row - 1 }, theme.ink.plain, 0.4);
         continue;
       }
       for (let at = address; at < address + WORD; at += unit) {
@@ -195,10 +198,10 @@ export function drawMemory(view, matrix) {
   drawHeads(view, context, first, last);
 }
 
-/** @param {App} app @param {Matrix} matrix @param {Label} label */
-function unitLetters(app, matrix, label) {
-  if (label === "lane") return String(app.instruction.lanes).length;
-  return label === "value" ? app.labelSize(matrix).letters : Math.ceil(matrix.bits / 4);
+/** @param {Content} content @param {Matrix} matrix @param {Label} label */
+function unitLetters(content, matrix, label) {
+  if (label === "lane") return String(content.instruction.lanes).length;
+  return label === "value" ? content.labelSize(matrix).letters : Math.ceil(matrix.bits / 4);
 }
 
 /** @param {Matrix} matrix @param {number} index @param {Label} label */
@@ -208,7 +211,7 @@ function unitText(matrix, index, label) {
   return matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0");
 }
 
-/** @param {App} app @param {Label} label */
+/** @param {Content} content @param {Label} label */
 const wordLetters = ({ instruction }, label) => (label === "lane" ? String(instruction.lanes).length : 8);
 
 /** @param {MemoryView} view @param {Matrix} matrix @param {number} address @param {Label} label */
@@ -219,8 +222,9 @@ function wordText({ map, data }, matrix, address, label) {
 
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} first @param {number} last */
 function drawHeads(view, context, first, last) {
-  const { app, row, word, scroller } = view;
-  setFont(context, `11px ${app.ink.mono}`, app.ink.faint, "right");
+  const { cell, scroller, theme } = view;
+  const { width: word, height: row } = cell;
+  setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint, "right");
   context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
   const each = Math.max(1, Math.ceil(10 / row));
   for (let line = first; line <= last; line += 1) {
@@ -238,33 +242,33 @@ function drawHeads(view, context, first, last) {
 // Over the bytes: what is pointed at, lanes, the selection, and what the current wavefront moves.
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemoryMarks(view, matrix) {
-  const { app, overlay, map } = view;
+  const { overlay, map, content, theme, pointing, selection } = view;
   const context = view.contextOf(overlay);
   view.clipAndScroll(context);
-  const { hovered } = app;
+  const { hovered } = pointing;
   const isMoved = view.access.movedFilter();
   if (isMoved) dimOthers(view, context, isMoved);
-  const lane = app.hoveredLane();
+  const lane = pointing.hoveredLane();
   if (matrix.lane && !isMoved) {
     const laneOf = matrix.lane;
-    const colour = app.ink.text;
-    for (const { lane: by, line, dash } of app.shownLanes())
+    const colour = theme.ink.text;
+    for (const { lane: by, line, dash } of content.shownLanes())
       outlineBytes(view, context, (index) => laneOf[index] === by, { colour, line, dash });
     if (lane >= 0) outlineBytes(view, context, (index) => laneOf[index] === lane, { colour, line: 1.25 });
   }
-  for (const mark of app.related().filter(({ name }) => name === matrix.name))
+  for (const mark of pointing.related().filter(({ name }) => name === matrix.name))
     for (const index of cellsOfMark(mark, matrix.columns)) {
       const place = unitPlace(view, index);
-      fillBox(context, { ...place, height: place.height - 1 }, app.ink.brand, 0.3);
+      fillBox(context, { ...place, height: place.height - 1 }, theme.ink.brand, 0.3);
     }
-  const { mark } = app.selection;
+  const { mark } = selection;
   /** @param {Place} place @param {string} colour @param {number} line */
   const box = (place, colour, line) =>
     strokeBox(context, { ...place, x: place.x - 0.5, y: place.y - 0.5 }, colour, line);
-  if (mark?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, mark)), app.ink.brand, 1.5);
-  if (hovered?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
-  if (document.activeElement === view.input) box(view.placeOf(view.at), app.ink.brand, 2.25);
-  if (view.pointed !== null) box(view.placeOf(view.limited(view.pointed)), app.ink.faint, 1);
+  if (mark?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, mark)), theme.ink.brand, 1.5);
+  if (hovered?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, hovered)), theme.ink.text, 2);
+  if (document.activeElement === view.input) box(view.placeOf(view.at), theme.ink.brand, 2.25);
+  if (view.pointed !== null) box(view.placeOf(view.limited(view.pointed)), theme.ink.faint, 1);
   context.restore();
   const cell = hovered?.name === matrix.name ? indexOfCell(matrix, hovered) : -1;
   if (cell >= 0) litHeads(view, context, map.byte[cell]);
@@ -309,8 +313,8 @@ function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
 // Dims everything but the cells of the current step.
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} isMoved */
 function dimOthers(view, context, isMoved) {
-  const { app, map, scroller, width, height } = view;
-  fillBox(context, { x: scroller.scrollLeft, y: scroller.scrollTop, width, height }, app.ink.paper, 0.72);
+  const { map, scroller, width, height, theme } = view;
+  fillBox(context, { x: scroller.scrollLeft, y: scroller.scrollTop, width, height }, theme.ink.paper, 0.72);
   const [first, last] = visibleLines(view);
   const step = Math.min(map.unit, WORD);
   for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
@@ -320,14 +324,15 @@ function dimOthers(view, context, isMoved) {
     context.clearRect(x, y, wide, high);
   }
   const isWaiting = view.access.waitingFilter();
-  if (isWaiting) outlineBytes(view, context, isWaiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
-  outlineBytes(view, context, isMoved, { colour: app.ink.step, line: 2 });
+  if (isWaiting) outlineBytes(view, context, isWaiting, { colour: theme.ink.bad, line: 1.25, dash: [3, 2] });
+  outlineBytes(view, context, isMoved, { colour: theme.ink.step, line: 2 });
 }
 
 // The headings of a byte's line and bank.
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} address */
 function litHeads(view, context, address) {
-  const { app, row, word, scroller } = view;
+  const { cell, scroller, theme } = view;
+  const { width: word, height: row } = cell;
   const line = Math.floor(address / LINE);
   const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
   const x = MEMORY_HEAD.left + bankOf(address) * word + word / 2 - scroller.scrollLeft;
@@ -335,8 +340,8 @@ function litHeads(view, context, address) {
   const write = (text, left, middle, align) => {
     const width = text.length * 11 * LETTER + 2;
     const start = align === "right" ? left - width + 1 : left - width / 2;
-    fillBox(context, { x: start, y: middle - 6, width, height: 12 }, app.ink.paper);
-    setFont(context, `bold 11px ${app.ink.mono}`, app.ink.text, align);
+    fillBox(context, { x: start, y: middle - 6, width, height: 12 }, theme.ink.paper);
+    setFont(context, `bold 11px ${theme.ink.mono}`, theme.ink.text, align);
     context.fillText(text, left, middle);
   };
   if (y > MEMORY_HEAD.top && y < MEMORY_HEAD.top + view.height)

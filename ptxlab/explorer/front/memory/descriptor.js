@@ -17,9 +17,13 @@ import { flashNodes } from "../common/motion.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
 
 export class Descriptor {
-  /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
-  constructor(app, parent, source) {
-    this.app = app;
+  /** @param {Pick<App, "content" | "theme" | "pointing" | "tooltip" | "problem">} parts @param {HTMLElement} parent @param {DescriptorSource} source */
+  constructor(parts, parent, source) {
+    this.parts = parts;
+    this.content = parts.content;
+    this.tooltip = parts.tooltip;
+    this.pointing = parts.pointing;
+    this.theme = parts.theme;
     this.source = source;
     this.built = "";
     this.shown = /** @type {DescriptorInfo | undefined} */ (undefined);
@@ -34,7 +38,7 @@ export class Descriptor {
     const head = make("div", "ptx-descriptor-head", this.node);
     make("b", "", head, { text: source.title });
     this.hex = /** @type {TextBox<string>} */ (
-      new TextBox(app, head, {
+      new TextBox(parts, head, {
         classes: "ptx-hex",
         send: (text, _, origin) => source.setCode(text, origin),
       })
@@ -67,8 +71,8 @@ export class Descriptor {
     });
     node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
     node.addEventListener("keydown", (event) => flipByKey(event, node, () => this.flip(bit, node)));
-    onMouse(node, "pointermove", (event) => this.app.tooltip.show(event, () => this.bitFacts(bit)));
-    onMouse(node, "pointerleave", () => this.app.tooltip.hide());
+    onMouse(node, "pointermove", (event) => this.tooltip.show(event, () => this.bitFacts(bit)));
+    onMouse(node, "pointerleave", () => this.tooltip.hide());
     this.highlightWith(node, () => this.fieldAt(bit)?.name ?? "");
     return node;
   }
@@ -76,12 +80,12 @@ export class Descriptor {
   // By touch the first tap shows which bit it is, the second flips it.
   /** @param {number} bit @param {HTMLElement} node @param {boolean} byTouch */
   flip(bit, node, byTouch = false) {
-    const { app, info } = this;
+    const { info, pointing, tooltip } = this;
     if (!info) return;
-    if (byTouch && app.tapped !== node) {
-      app.tapped = node;
+    if (byTouch && pointing.tapped !== node) {
+      pointing.tapped = node;
       const { left, bottom } = node.getBoundingClientRect();
-      app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
+      tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
       return;
     }
     const code = BigInt(info.hex) ^ (1n << BigInt(bit));
@@ -117,12 +121,12 @@ export class Descriptor {
   }
 
   update() {
-    const { app, info } = this;
-    if (info === this.shown && app.dark === this.dark) return;
-    [this.shown, this.dark] = [info, app.dark];
+    const { info, theme } = this;
+    if (info === this.shown && theme.dark === this.dark) return;
+    [this.shown, this.dark] = [info, theme.dark];
     this.node.hidden = !info;
     if (!info) return;
-    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);
+    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), theme.dark]);
     if (key !== this.built) this.build(info);
     this.built = key;
     const { title } = this.source;
@@ -149,7 +153,7 @@ export class Descriptor {
 
   /** @param {DescriptorInfo} info */
   build(info) {
-    const { app } = this;
+    const { tooltip } = this;
     this.updates = [];
     const { bits } = this.source;
     if (!this.bits.length)
@@ -164,12 +168,12 @@ export class Descriptor {
     }
     this.fields.replaceChildren();
     [...info.fields].reverse().forEach((field) => this.makeField(field, info.fields.indexOf(field)));
-    app.tooltip.hide();
+    tooltip.hide();
   }
 
   /** @param {number} place @returns {Colour} */
   colour(place) {
-    return this.app.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
+    return this.theme.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
   }
 
   /** @param {DescriptorField} field @param {number} place */
@@ -187,7 +191,7 @@ export class Descriptor {
   /** @param {HTMLElement} node @param {DescriptorField} field */
   addTextBox(node, { name }) {
     const box = /** @type {TextBox<string>} */ (
-      new TextBox(this.app, node, {
+      new TextBox(this.parts, node, {
         classes: "ptx-value",
         send: (text, _, origin) => this.source.setField(name, text, origin),
       })
@@ -200,7 +204,7 @@ export class Descriptor {
 
   /** @param {HTMLElement} node @param {DescriptorField} field */
   addSelect(node, { name }) {
-    const { app } = this;
+    const { content } = this;
     const select = make("select", "", node, { "aria-label": `${name} of ${this.source.called}` });
     let shown = "";
     select.addEventListener("change", () => {
@@ -220,7 +224,7 @@ export class Descriptor {
       shown = text;
       select.value = text;
       const possible = choices.filter(([, obstacle]) => !obstacle);
-      select.disabled = possible.length < 2 || app.isStatic;
+      select.disabled = possible.length < 2 || content.isStatic;
       const other = choices.find(([value, obstacle]) => obstacle && value !== text);
       node.title = select.disabled && other ? `${meaning}. ${other[1]}` : meaning;
     });

@@ -6,6 +6,7 @@ import {
   clamp,
   consume,
   focusOn,
+  focusedIn,
   hex,
   make,
   makeIcon,
@@ -14,7 +15,7 @@ import {
 } from "../common/util.js";
 import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
-import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
+import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { laneNames } from "../matrix/describe.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
@@ -36,24 +37,27 @@ import { Access } from "./access.js";
 
 const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
 const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
-const WORD_WIDTH = { least: 18, most: 56 }; // of a word, in pixels; near, its hexadecimal number fits
-const WORD_NEAR = 112; // and at the largest zoom, where labels of its bytes do
-const LINE_HEIGHT = { least: 13, most: 18 }; // of a line
-const MAX_FLASHES = 128; // cells that are lit after an edit
-const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
+// Widths of a word in pixels: up to `most`, its hexadecimal number fits; at the largest zoom, labels of its bytes do.
+const WORD_WIDTH = { least: 18, most: 56 };
+const WORD_NEAR = 112;
+const LINE_HEIGHT = { least: 13, most: 18 };
+// cells that are lit after an edit
+const MAX_FLASHES = 128;
+// of the height of the view, for the bytes
+const MEMORY_SHARE = 0.28;
 
-/** @extends {WordArea<number>} */
-export class MemoryView extends WordArea {
+/** @extends {WordGrid<number>} */
+export class MemoryView extends WordGrid {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     super(app, MEMORY_HEAD, "word", 0);
     this.sent = /** @type {Sent<MemoryData>} */ ({});
-    this.wantsFocus = false; // when it has opened
-    this.first = 0; // the first byte of the matrix
-    this.moved = false; // whether that is to be scrolled to
-    this.painted = /** @type {Matrix | null} */ (null);
-    this.word = 0; // the width of a word in pixels,
-    this.row = 0; // and the height of a line
+    // when it has opened
+    this.wantsFocus = false;
+    // the first byte of the matrix
+    this.first = 0;
+    // whether that is to be scrolled to
+    this.moved = false;
     this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
@@ -70,7 +74,7 @@ export class MemoryView extends WordArea {
     this.access = new Access(this);
     this.text = make("output", "ptx-memory-text", this.node);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    this.listenToWords();
+    this.listen();
   }
 
   // -- what is shown --
@@ -85,26 +89,26 @@ export class MemoryView extends WordArea {
   }
 
   get isOpen() {
-    return this.sent.name !== undefined && !this.app.quiz.data && Boolean(this.matrix); // it would tell lanes
+    return this.sent.name !== undefined && !this.content.quiz.data && Boolean(this.matrix); // it would tell lanes
   }
 
   /** @returns {Matrix | undefined} */
   get matrix() {
-    return this.sent.name && this.app.matrices[this.sent.name];
+    return this.sent.name && this.content.matrices[this.sent.name];
   }
 
   // The view of one matrix at a time: its button opens and closes it.
   /** @param {Name} name */
   toggle(name) {
     if (this.sent.name === name) {
-      focusOn(this.app.paneOf(name)?.caption.querySelector("[data-memory]"));
-      this.app.send({ type: "hide_memory" });
-    } else this.app.send({ type: "show_memory", name });
+      focusOn(this.scene.paneOf(name)?.caption.querySelector("[data-memory]"));
+      this.send({ type: "hide_memory" });
+    } else this.send({ type: "show_memory", name });
   }
 
   // If it opened, closed, or shows something else, everything is laid out again.
   follow() {
-    const sent = this.app.model.get("memory") ?? {};
+    const sent = this.content.model.get("memory") ?? {};
     if (sent === this.sent) return;
     const other = sent.name !== this.sent.name;
     this.sent = sent;
@@ -130,14 +134,14 @@ export class MemoryView extends WordArea {
     write(this.text, data.facts.join(" · "));
     const lines = data.size / LINE;
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
-    this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
-    const scrolls = lines * this.row > room + 1;
-    const height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
+    const row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
+    const scrolls = lines * row > room + 1;
+    const height = scrolls ? Math.floor(room / row) * row : lines * row;
     const wide = app.layoutWidth - MEMORY_HEAD.left - (scrolls ? SCROLLBAR : 0) - 4;
     const fit = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
-    this.word = fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS;
-    this.resize({ width: wide, height }, { width: 32 * this.word, height: lines * this.row });
-    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * this.row;
+    this.cell = { width: fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS, height: row };
+    this.resize({ width: wide, height }, { width: 32 * this.cell.width, height: lines * row });
+    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * row;
     this.moved = false;
     this.drawn = "";
     this.placeInput();
@@ -146,29 +150,29 @@ export class MemoryView extends WordArea {
     return this.node.offsetHeight + 6;
   }
 
-  // The bytes are drawn again only if they, or how they look, changed.
-  draw() {
-    const { matrix } = this;
-    if (!this.isOpen || !matrix || !this.word) return;
-    const { scrollLeft, scrollTop } = this.scroller;
-    const drawn = [this.app.look, this.controls.colour, scrollLeft, scrollTop, this.word, this.row].join();
-    if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
-    if (drawn === this.drawn && this.painted?.info === matrix.info) this.flash(this.painted, matrix);
-    [this.drawn, this.painted] = [drawn, matrix];
-    this.drawMarks();
+  get style() {
+    return this.controls.colour;
   }
 
-  // What an edit changed is seen for a moment, as in the matrices.
+  shownMatrices() {
+    return [this.matrix];
+  }
+
+  drawWords() {
+    if (this.matrix) drawMemory(this, this.matrix);
+  }
+
   /** @param {Matrix} before @param {Matrix} matrix */
-  flash(before, matrix) {
-    for (const index of changedCells(before, matrix).slice(0, MAX_FLASHES)) {
+  changedPlaces(before, matrix) {
+    const cells = changedCells(before, matrix).slice(0, MAX_FLASHES);
+    return cells.map((index) => {
       const { x, y, width, height } = bytesPlace(this, this.map.byte[index], this.map.unit);
-      this.flashPlace({ x, y, width: width - 1, height: height - 1 });
-    }
+      return { x, y, width: width - 1, height: height - 1 };
+    });
   }
 
   drawMarks() {
-    if (this.isOpen && this.matrix && this.word) drawMemoryMarks(this, this.matrix);
+    if (this.isOpen && this.matrix && this.cell.width) drawMemoryMarks(this, this.matrix);
   }
 
   // -- pointing --
@@ -177,14 +181,14 @@ export class MemoryView extends WordArea {
   /** @param {ClientPoint} event */
   wordUnder(event) {
     const { x, y } = this.pointUnder(event);
-    const [line, at] = [Math.floor(y / this.row), Math.floor((x / this.word) * WORD)];
+    const [line, at] = [Math.floor(y / this.cell.height), Math.floor((x / this.cell.width) * WORD)];
     return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : null;
   }
 
   /** @param {ClientPoint} event */
   cellUnder(event) {
     const address = this.wordUnder(event);
-    const at = (this.pointUnder(event).x / this.word) * WORD;
+    const at = (this.pointUnder(event).x / this.cell.width) * WORD;
     return address === null ? null : this.cellIn(address, clamp(at - Math.floor(at), 0, 0.999));
   }
 
@@ -206,7 +210,7 @@ export class MemoryView extends WordArea {
   /** @param {Name} name @param {number} index */
   facts(name, index) {
     return this.isOpen && name === this.sent.name
-      ? memoryFacts(this.data, index, this.app.instruction)
+      ? memoryFacts(this.data, index, this.content.instruction)
       : null;
   }
 
@@ -214,18 +218,18 @@ export class MemoryView extends WordArea {
   // back.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
-    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.data)
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.content.quiz.data)
       return;
-    const { app } = this;
-    const wanted = this.node.contains(app.focused()) ? this.sent.name : app.selection.mark?.name;
+    const { content, selection, scene } = this;
+    const wanted = focusedIn(this.node) ? this.sent.name : selection.mark?.name;
     const shown = /** @type {Name[]} */ ([wanted ?? "A", "stored", "A"]).find(
-      (name) => app.matrices[name]?.in_memory,
+      (name) => content.matrices[name]?.in_memory,
     );
     if (!shown) return;
     consume(event);
     this.wantsFocus = this.sent.name !== shown;
-    if (!this.wantsFocus) focusOn(app.paneOf(shown)?.input);
-    app.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
+    if (!this.wantsFocus) focusOn(scene.paneOf(shown)?.input);
+    this.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
   }
 
   // -- words: keys and typing --
@@ -247,7 +251,7 @@ export class MemoryView extends WordArea {
 
   get reach() {
     const inLine = this.at % LINE;
-    const page = Math.max(1, Math.floor(this.height / this.row) - 1);
+    const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
     return { page, home: -inLine / WORD, end: (LINE - WORD - inLine) / WORD };
   }
 
@@ -256,12 +260,12 @@ export class MemoryView extends WordArea {
     const to = this.at + down * LINE + right * WORD;
     if (to >= 0 && to < this.data.size) this.goTo(to);
     const cell = this.cellIn(this.at);
-    if (cell) this.app.selection.select(cell, false);
+    if (cell) this.selection.select(cell, false);
   }
 
   // The word of the selected cell.
   selected() {
-    const { mark } = this.app.selection;
+    const { mark } = this.selection;
     const { matrix } = this;
     if (!mark || !matrix || mark.name !== matrix.name) return null;
     const address = this.map.byte[mark.row * matrix.columns + mark.column];
@@ -272,7 +276,7 @@ export class MemoryView extends WordArea {
 
   /** @param {number} at */
   wordFacts(at) {
-    const { app, data, map, matrix } = this;
+    const { data, map, matrix, content } = this;
     if (!matrix) return [];
     const cells = cellsIn(map, data, matrix, at, WORD);
     const number = numberAt(map, data, matrix, at, WORD);
@@ -281,8 +285,10 @@ export class MemoryView extends WordArea {
       const { row, column } = cellOfIndex(matrix, index);
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
-    const lanes = new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index] ?? 0));
-    const holders = matrix.lane ? [laneNames([...lanes], app.instruction)] : [];
+    const lanes = new Set(
+      cells.map((index) => holderOf(content.matrices, matrix, index)[0].lane?.[index] ?? 0),
+    );
+    const holders = matrix.lane ? [laneNames([...lanes], content.instruction)] : [];
     return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 
@@ -290,14 +296,14 @@ export class MemoryView extends WordArea {
     return Boolean(this.matrix?.editable);
   }
 
-  wordText() {
+  chosenText() {
     const number = this.matrix ? numberAt(this.map, this.data, this.matrix, this.at, WORD) : null;
     return number === null ? "" : hex(number, 32);
   }
 
   /** @param {string} text */
   write(text) {
-    this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
+    this.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
     return true;
   }
 }
@@ -311,15 +317,15 @@ class MemoryControls {
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "shared memory" });
     this.title = make("b", "", this.bar);
     const node = make("span", "ptx-memory-controls", this.bar);
-    this.controls = new Controls(view.app, node, "data-option", (name, value) => this.choose(name, value));
+    this.controls = new Controls(node, "data-option", (name, value) => this.choose(name, value));
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
     makeIcon(this.bar, "×", "Close the memory view (Alt+M)", () => view.toggle(view.data.name));
     this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 
   update() {
-    const { data, matrix, app } = this.view;
-    const { isStatic } = app;
+    const { data, matrix, content } = this.view;
+    const { isStatic } = content;
     write(this.title, `${matrix?.label} in shared memory`);
     write(this.summary, data.summary);
     this.summary.classList.toggle("bad", data.wavefronts > data.least);
@@ -341,21 +347,22 @@ class MemoryControls {
   // The same with one thing changed.
   /** @param {string} option @param {string | number} chosen */
   choose(option, chosen) {
-    const { app, data } = this.view;
+    const { send, data } = this.view;
     const { name, by, major, pitch, swizzle, layout, controls } = data;
     const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
-    const isTile = (pitch ?? null) === null; // JupyterLite has undefined for Python's None
+    // JupyterLite has undefined for Python's None
+    const isTile = (pitch ?? null) === null;
     if (option === "colour") {
       this.colour = /** @type {MemoryColour} */ (chosen);
       this.view.draw();
       this.update();
     } else if (modifier && option === "major") {
       const value = modifier[/** @type {"row" | "column"} */ (chosen)];
-      app.send({ type: "set_option", name: modifier.name, value });
+      send({ type: "set_option", name: modifier.name, value });
     } else {
       const kept = { name, by, major: isTile || modifier ? null : major, pitch, swizzle };
       const asked = layout && option === "by" ? { name, layout } : kept;
-      app.send({ type: "show_memory", ...asked, [option]: chosen });
+      send({ type: "show_memory", ...asked, [option]: chosen });
     }
   }
 }

@@ -1,25 +1,33 @@
 // The camera over the scene, from the whole to single bits. It zooms around the point under the pointer or the
 // selected cell; along axes that these do not fix, around the middle of the view.
 
-import { clamp, reducedMotion } from "../common/util.js";
+import { clamp, focusedIn, reducedMotion } from "../common/util.js";
 import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
 import { Flight } from "./flight.js";
 import { legibleNearness, showScene } from "./layout.js";
 
-export const WHOLE = 100; // percent at which all of the scene is seen,
-const NEAREST = 400; // and at which single bits are
-export const ZOOM_STEP = 25; // percent
-const PINCH_STEP = 5; // percent
-export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
+// Percent: all of the scene is seen at WHOLE, single bits at NEAREST.
+export const WHOLE = 100;
+const NEAREST = 400;
+export const ZOOM_STEP = 25;
+const PINCH_STEP = 5;
+export const AXES = /** @type {const} */ (["m", "n", "kOfA", "kOfB"]);
 
 export class Camera {
-  /** @param {App} app */
-  constructor(app) {
-    this.app = app;
-    this.percent = zoomOf(app);
-    this.point = /** @type {Point | null} */ (null); // what the next flight keeps in its place
-    this.unasked = /** @type {{ from: number, to: number } | null} */ (null); // the zoom for longer labels
-    this.flight = new Flight(app);
+  /** @param {Scene} scene */
+  constructor(scene) {
+    this.app = scene.app;
+    this.scene = scene;
+    this.content = scene.content;
+    this.selection = scene.app.selection;
+    this.percent = zoomOf(scene.content);
+    // over a pane
+    this.pointer = /** @type {Point | null} */ (null);
+    // what the next flight keeps in its place
+    this.point = /** @type {Point | null} */ (null);
+    // the zoom for longer labels
+    this.unasked = /** @type {{ from: number, to: number } | null} */ (null);
+    this.flight = new Flight(scene);
   }
 
   // From 0, where all of the scene is seen, to 1.
@@ -29,7 +37,7 @@ export class Camera {
 
   // The zoom from which all digits can be read.
   get legible() {
-    return Math.ceil(WHOLE + (NEAREST - WHOLE) * legibleNearness(this.app.plan));
+    return Math.ceil(WHOLE + (NEAREST - WHOLE) * legibleNearness(this.scene.plan));
   }
 
   get isWhole() {
@@ -38,47 +46,48 @@ export class Camera {
 
   // To the zoom that the model has: at once, or with a picture of the flight there.
   follow() {
-    const { app, flight, point, percent: from } = this;
-    const percent = zoomOf(app);
+    const { app, flight, point, percent: from, content, selection, scene } = this;
+    const percent = zoomOf(content);
     if (percent === from) return;
     this.percent = percent;
     this.point = null;
-    if (!app.layoutWidth || app.instruction.move || !app.panes.length) return;
-    const anchors = anchorsOf(app, point);
+    if (!app.layoutWidth || content.instruction.move || !scene.panes.length) return;
+    const anchors = anchorsOf(scene, point);
     const before = reducedMotion.matches ? null : flight.capture();
-    showScene(app);
-    holdAnchors(app, anchors);
-    app.syncScroll();
-    app.selection.placeInput();
+    showScene(scene);
+    holdAnchors(scene, anchors);
+    scene.syncScroll();
+    selection.placeInput();
     if (before) flight.start(before, percent > from, bandsOf(anchors));
   }
 
   // To a cell, as near as its digits can be read; not if they can be already.
   /** @param {Cell} cell */
   goTo(cell) {
-    const { app } = this;
-    const pane = app.paneOf(cell.name);
-    app.reveal([cell]);
-    if (pane && !pane.isFolded && !pane.layer(cell.name).digits) app.zoomTo(this.legible, null);
+    const { scene } = this;
+    const pane = scene.paneOf(cell.name);
+    scene.reveal([cell]);
+    if (pane && !pane.isFolded && !pane.layer(cell.name).digits) scene.zoomTo(this.legible, null);
   }
 
   // Where what cells show no longer fits them, it comes near enough; for values it goes back to where it was.
   showLabels() {
-    const { app, percent, unasked } = this;
+    const { percent, unasked, content, selection, scene } = this;
     const isUnasked = percent === unasked?.to;
     if (!isUnasked) this.unasked = null; // somebody zoomed since
-    if (app.instruction.move) return;
-    if (app.model.get("label") === "value") {
-      if (unasked && isUnasked) app.zoomTo(unasked.from, null);
+    if (content.instruction.move) return;
+    if (content.model.get("label") === "value") {
+      if (unasked && isUnasked) scene.zoomTo(unasked.from, null);
       this.unasked = null;
     } else if (percent < this.legible) {
-      app.zoomTo(this.legible, null);
+      scene.zoomTo(this.legible, null);
       this.unasked = { from: isUnasked && unasked ? unasked.from : percent, to: this.percent };
     } else return;
-    const { mark } = app.selection;
-    const kept = (mark && app.paneOf(mark.name)?.axes.map(([letter]) => letter)) ?? []; // k of A and of B is one
-    for (const axis of AXES) if (!kept.includes(axis[0])) app.scroll[axis] = 0; // the first ones stay in view
-    app.syncScroll();
+    const { mark } = selection;
+    // k of A and of B is one
+    const kept = (mark && scene.paneOf(mark.name)?.axes.map(([letter]) => letter)) ?? [];
+    for (const axis of AXES) if (!kept.includes(axis[0])) scene.scroll[axis] = 0; // the first ones stay in view
+    scene.syncScroll();
   }
 
   stop() {
@@ -86,29 +95,29 @@ export class Camera {
   }
 }
 
-/** @param {App} app */
+/** @param {Content} content */
 const zoomOf = ({ model }) => clamp(model.get("zoom") ?? WHOLE, WHOLE, NEAREST);
 
 /** @param {DOMRect} box @param {Point} point */
 const isInside = (box, { x, y }) => x >= box.left && x < box.right && y >= box.top && y < box.bottom;
 
 // The middle of the selected cell, if it can be seen.
-/** @param {App} app @returns {Point | null} */
-function selectedPoint(app) {
-  const { mark } = app.selection;
-  const pane = mark && app.paneOf(mark.name);
+/** @param {Scene} scene @returns {Point | null} */
+function selectedPoint(scene) {
+  const { mark } = scene.app.selection;
+  const pane = mark && scene.paneOf(mark.name);
   if (!pane || pane.isFolded) return null;
-  const { x, y, width, height } = app.cellRect(mark.name, mark.row, mark.column);
+  const { x, y, width, height } = scene.cellRect(mark.name, mark.row, mark.column);
   const middle = { x: x + width / 2, y: y + height / 2 };
   return isInside(pane.scroller.getBoundingClientRect(), middle) ? middle : null;
 }
 
 // Where the cells are, before they are laid out anew: along each axis a cell, and how far into it the point is,
 // from 0 to 1.
-/** @param {App} app @param {Point | null} point @returns {Anchor[]} */
-function anchorsOf(app, point) {
-  const panes = app.panes.filter((pane) => pane.layers.length && !pane.isFolded);
-  const at = point ?? selectedPoint(app);
+/** @param {Scene} scene @param {Point | null} point @returns {Anchor[]} */
+function anchorsOf(scene, point) {
+  const panes = scene.panes.filter((pane) => pane.layers.length && !pane.isFolded);
+  const at = point ?? selectedPoint(scene);
   const pointed = at && panes.find((pane) => isInside(pane.scroller.getBoundingClientRect(), at));
   const anchors = /** @type {Anchor[]} */ ([]);
   for (const axis of AXES) {
@@ -117,20 +126,14 @@ function anchorsOf(app, point) {
     if (!pane) continue;
     const box = pane.scroller.getBoundingClientRect();
     const place = isHeld && at ? at : { x: box.left + pane.width / 2, y: box.top + pane.height / 2 };
-    anchors.push({
-      axis,
-      pane,
-      isHeld,
-      point: isHeld ? point : null,
-      ...pane.pointAt(place),
-    });
+    anchors.push({ axis, pane, isHeld, point: isHeld ? point : null, ...pane.pointAt(place) });
   }
   return anchors;
 }
 
 // Scrolls the panes until what is pointed at is where it was on the page; what is selected comes to the middle.
-/** @param {App} app @param {Anchor[]} anchors */
-function holdAnchors(app, anchors) {
+/** @param {Scene} scene @param {Anchor[]} anchors */
+function holdAnchors(scene, anchors) {
   for (const { axis, pane, point, cell, right, down } of anchors) {
     const across = pane.axes[0] === axis;
     const { x, y, width, height } = pane.rect(cell.name, cell.row, cell.column);
@@ -139,10 +142,10 @@ function holdAnchors(app, anchors) {
       : [y + down * height, pane.height, pane.farthest.y];
     const box = point && pane.scroller.getBoundingClientRect();
     const held = box && (across ? point.x - box.left : point.y - box.top);
-    app.scroll[axis] = clamp(at - (held ?? view / 2), 0, Math.max(0, most));
+    scene.scroll[axis] = clamp(at - (held ?? view / 2), 0, Math.max(0, most));
   }
   const held = anchors.find(({ axis, isHeld }) => isHeld && axis.startsWith("k"));
-  if (held) app.followK(/** @type {"kx" | "ky"} */ (held.axis));
+  if (held) scene.followK(/** @type {"kOfA" | "kOfB"} */ (held.axis));
 }
 
 // The rows and columns of the cell that the camera flies to, as parts of their matrix. Columns of A are rows of B.
@@ -157,7 +160,7 @@ function bandsOf(anchors) {
       pane.axes[0] === axis
         ? [x / total.width, (x + width) / total.width]
         : [y / total.height, (y + height) / total.height];
-    const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kx", "ky"] : [axis]);
+    const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kOfA", "kOfB"] : [axis]);
     bands.push(...axes.map((each) => ({ axis: each, start, end })));
   }
   return bands;
@@ -169,17 +172,18 @@ function bandsOf(anchors) {
 /** @param {App} app */
 export function listenForZoom(app) {
   /** @param {EventTarget | null} target */
-  const isOnPane = (target) => app.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
+  const isOnPane = (target) =>
+    app.scene.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
   /** @param {WheelEvent} event */
   const zoom = ({ deltaY, clientX, clientY }) =>
-    app.zoomBy(deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: clientX, y: clientY });
-  listenForWheel(app.scene, zoom, ({ target }) => isOnPane(target));
+    app.scene.zoomBy(deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: clientX, y: clientY });
+  listenForWheel(app.scene.node, zoom, ({ target }) => isOnPane(target));
   listenForPinch(
-    app.scene,
-    () => app.model.get("zoom"),
+    app.scene.node,
+    () => app.content.model.get("zoom"),
     (begun, factor, { clientX: x, clientY: y }) => {
       const percent = Math.round((begun * factor) / PINCH_STEP) * PINCH_STEP;
-      if (percent !== app.model.get("zoom")) app.zoomTo(percent, { x, y });
+      if (percent !== app.content.model.get("zoom")) app.scene.zoomTo(percent, { x, y });
     },
     isOnPane,
   );
@@ -190,8 +194,9 @@ export function listenForZoom(app) {
     if (!event.altKey || event.ctrlKey || event.metaKey || by === undefined) return;
     event.preventDefault();
     const { tensor, memory } = app;
-    if (app.instruction.move || tensor.node.contains(app.focused())) tensor.zoomBy(by || -tensor.zoom);
-    else if (memory.node.contains(app.focused())) memory.zoomBy(by || -memory.zoom);
-    else app.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.model.get("zoom"), app.pointer);
+    if (app.content.instruction.move || focusedIn(tensor.node)) tensor.zoomBy(by || -tensor.zoom);
+    else if (focusedIn(memory.node)) memory.zoomBy(by || -memory.zoom);
+    else
+      app.scene.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.content.model.get("zoom"), app.scene.camera.pointer);
   });
 }

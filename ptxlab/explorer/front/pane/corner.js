@@ -7,16 +7,22 @@ import { legendOf } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
 import { marksNibbles, numbersShown } from "./draw.js";
 
-const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
-const STATUS_ROOM = 104; // and from which height left for what is pointed at,
-const LINES_ROOM = 150; // with a line for every part
+// The least size of a corner with words; the least heights that must be left in it for what is pointed at, and for
+// a line for every part of that.
+const ROOMY = { width: 200, height: 60 };
+const STATUS_ROOM = 104;
+const LINES_ROOM = 150;
 const MAP = { width: 132, height: 88 };
-const SMALL_MAP = { width: 104, height: 36 }; // where the corner has no room for it
+// below the scene, where the corner has no room for a map
+const SMALL_MAP = { width: 104, height: 36 };
 
 export class Corner {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
+  /** @param {Scene} scene */
+  constructor(scene) {
+    this.scene = scene;
+    this.content = scene.content;
+    this.theme = scene.theme;
+    const parent = scene.node;
     this.node = make("div", "ptx-corner", parent);
     this.formula = make("div", "ptx-formula", this.node);
     this.legend = make("div", "ptx-legends", this.node);
@@ -30,14 +36,16 @@ export class Corner {
       if (event.buttons === 1) this.go(event);
     });
     this.legendKey = "";
-    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map()); // measured once
+    // measured once
+    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map());
   }
 
   /** @param {Size} size */
   place({ width, height }) {
-    const { app, node } = this;
+    const { node, scene } = this;
+    const { status } = this.scene.app;
     // the map is beside the words, or instead of them
-    const isNear = !app.camera.isWhole;
+    const isNear = !scene.camera.isWhole;
     const holdsMap = isNear && width >= MAP.width + 8 && height >= MAP.height + 12;
     const left = holdsMap ? width - MAP.width - 12 : width;
     node.style.width = `${left}px`;
@@ -48,7 +56,7 @@ export class Corner {
     this.map.style.top = holdsMap ? "6px" : "";
     this.update(); // other cells have room for their numbers
     this.placeWords(height);
-    const place = this.size === SMALL_MAP ? app.status : app.scene;
+    const place = this.size === SMALL_MAP ? status.node : scene.node;
     if (this.map.parentElement !== place) place.append(this.map);
   }
 
@@ -56,7 +64,8 @@ export class Corner {
   // scene.
   /** @param {number} height */
   placeWords(height) {
-    const { app, node, legend } = this;
+    const { node, legend, scene } = this;
+    const { status } = this.scene.app;
     const key = [this.formula.textContent, this.legendKey, node.style.width].join();
     if (!node.hidden && !this.ends.has(key)) {
       this.formula.after(legend);
@@ -68,11 +77,11 @@ export class Corner {
     const isRoomy = ends.legend <= height;
     const end = isRoomy ? ends.legend : ends.formula;
     const free = node.hidden ? 0 : height - end;
-    const above = app.stage.classList.contains("ptx-narrow") ? app.scene : app.stage;
+    const above = scene.stage.classList.contains("ptx-narrow") ? scene.node : scene.stage;
     node.classList.toggle("ptx-tight", free < LINES_ROOM);
     if (free >= STATUS_ROOM) {
-      if (app.status.parentElement !== node) node.append(app.status);
-    } else if (app.status.parentElement !== above.parentElement) above.after(app.status);
+      if (status.node.parentElement !== node) node.append(status.node);
+    } else if (status.node.parentElement !== above.parentElement) above.after(status.node);
     const after = isRoomy ? this.formula : above;
     if (after.nextElementSibling !== legend) after.after(legend);
   }
@@ -83,18 +92,18 @@ export class Corner {
   }
 
   update() {
-    const { app } = this;
-    const { A, B, C, D } = app.matrices;
+    const { scene, content } = this;
+    const { A, B, C, D } = content.matrices;
     const shape = `${A.rows}×${A.columns} ${A.type} · ${B.rows}×${B.columns} ${B.type}`;
-    const added = app.instruction.accumulator ?? (C ? "C" : "");
+    const added = content.instruction.accumulator ?? (C ? "C" : "");
     write(this.formula, `D = A · B${added ? ` + ${added}` : ""}    ${shape} → ${D.type}`);
-    const by = app.quiz.display("colour_by");
-    const shown = numberNotes(app);
-    const key = [app.look, app.instruction.mnemonic, by, shown].join();
+    const by = content.display("colour_by");
+    const shown = numberNotes(scene);
+    const key = [content.look, content.instruction.mnemonic, by, shown].join();
     if (key === this.legendKey) return;
     this.legendKey = key;
     this.legend.replaceChildren();
-    for (const [text, ...tints] of meanings(app)) {
+    for (const [text, ...tints] of meanings(content)) {
       const line = make("span", "ptx-meaning", this.legend);
       for (const tint of tints) paint(make("i", "", line, { "aria-hidden": "true" }), tint);
       line.append(text);
@@ -105,27 +114,27 @@ export class Corner {
   // -- the map: panes as they are when all is seen, and what the camera sees of each --
 
   drawMap() {
-    const { app, map } = this;
-    map.hidden = app.camera.isWhole || Boolean(app.instruction.move);
+    const { map, content, theme, scene } = this;
+    map.hidden = scene.camera.isWhole || Boolean(content.instruction.move);
     if (map.hidden) return;
     const { width, height } = this.size;
-    resizeCanvas(map, width, height, app.ratio);
-    attribute(map, "aria-label", `zoom ${Math.round(app.camera.percent)} %`);
+    resizeCanvas(map, width, height, theme.ratio);
+    attribute(map, "aria-label", `zoom ${Math.round(scene.camera.percent)} %`);
     const context = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
-    context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+    context.setTransform(theme.ratio, 0, 0, theme.ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    fillBox(context, { x: 0, y: 0, width, height }, app.ink.paper, 0.9);
+    fillBox(context, { x: 0, y: 0, width, height }, theme.ink.paper, 0.9);
     for (const { pane, box } of this.boxes()) {
-      fillBox(context, box, app.ink.plain);
+      fillBox(context, box, theme.ink.plain);
       const seen = {
         x: box.x + (pane.at.x / pane.total.width) * box.width,
         y: box.y + (pane.at.y / pane.total.height) * box.height,
         width: Math.max(3, (pane.width / pane.total.width) * box.width),
         height: Math.max(3, (pane.height / pane.total.height) * box.height),
       };
-      fillBox(context, seen, app.ink.brand, 0.35);
-      strokeBox(context, seen, app.ink.brand, 1.25);
-      setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
+      fillBox(context, seen, theme.ink.brand, 0.35);
+      strokeBox(context, seen, theme.ink.brand, 1.25);
+      setFont(context, `600 11px ${theme.ink.mono}`, theme.ink.text);
       const name = pane.names[0] === "stored" ? "" : pane.names[0];
       if (box.height > 14) context.fillText(name, box.x + box.width / 2, box.y + box.height / 2 + 0.5);
     }
@@ -133,14 +142,19 @@ export class Corner {
 
   // Where each pane is on the map.
   boxes() {
-    const panes = this.app.panes.filter((pane) => !pane.isFolded && pane.total.width);
+    const panes = this.scene.panes.filter((pane) => !pane.isFolded && pane.total.width);
     /** @param {Axis} axis @param {"width" | "height"} along */
     const long = (axis, along) => {
       const pane = panes.find((each) => each.axes[along === "width" ? 0 : 1] === axis);
       return pane ? pane.total[along] : 0;
     };
-    const [a, n, b, m] = [long("kx", "width"), long("n", "width"), long("ky", "height"), long("m", "height")];
-    const { tiers, aboveA, isAbove } = this.app.plan.count;
+    const [a, n, b, m] = [
+      long("kOfA", "width"),
+      long("n", "width"),
+      long("kOfB", "height"),
+      long("m", "height"),
+    ];
+    const { tiers, aboveA, isAbove } = this.scene.plan.count;
     const first = aboveA ? Math.max(b, m) : b;
     const across = (this.size.width - 14) / (a + n);
     const down = (this.size.height - 14) / (first + tiers * m);
@@ -150,7 +164,8 @@ export class Corner {
       const [right, below] = places[pane.names[0]];
       const { width, height } = pane.total;
       const top = below ? first + (below - 1) * m : first - height;
-      const aside = pane.names[0] === "C" && isAbove ? a - n : 0; // beside B
+      // beside B
+      const aside = pane.names[0] === "C" && isAbove ? a - n : 0;
       const box = { x: 5 + right * (a * across + 4) + aside * across, y: 5 + top * down + 4 * below };
       return { pane, box: { ...box, width: width * across, height: height * down } };
     });
@@ -159,52 +174,53 @@ export class Corner {
   // The camera goes to where the map was pressed.
   /** @param {PointerEvent} event */
   go({ offsetX, offsetY }) {
-    const { app } = this;
+    const { scene } = this;
     for (const { pane, box } of this.boxes()) {
       const [right, down] = [(offsetX - box.x) / box.width, (offsetY - box.y) / box.height];
       if (right < 0 || right > 1 || down < 0 || down > 1) continue;
       const [x, y] = pane.axes;
-      app.scroll[x] = clamp(right * pane.total.width - pane.width / 2, 0, pane.farthest.x);
-      app.scroll[y] = clamp(down * pane.total.height - pane.height / 2, 0, pane.farthest.y);
-      if (x === "kx") app.followK("kx");
-      else if (y === "ky") app.followK("ky");
-      app.syncScroll();
+      scene.scroll[x] = clamp(right * pane.total.width - pane.width / 2, 0, pane.farthest.x);
+      scene.scroll[y] = clamp(down * pane.total.height - pane.height / 2, 0, pane.farthest.y);
+      if (x === "kOfA") scene.followK("kOfA");
+      else if (y === "kOfB") scene.followK("kOfB");
+      scene.syncScroll();
       return;
     }
   }
 }
 
 // What numbers on the cells are, where they are not what Show asks for.
-/** @param {App} app */
-function numberNotes(app) {
-  const label = app.quiz.display("label");
+/** @param {Scene} scene */
+function numberNotes(scene) {
+  const label = scene.content.display("label");
   /** @param {"lanes" | "rounded"} what */
   const namesOf = (what) =>
-    app.panes
+    scene.panes
       .filter((pane) => numbersShown(pane) === what)
-      .map(({ names }) => app.matrices[names[0]].label)
+      .map(({ names }) => scene.content.matrices[names[0]].label)
       .join(", ")
       .replace(/, (?=[^,]*$)/, " and ");
   const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
   if (lanes)
     notes.push(
-      `numbers on ${lanes} are ${holderNoun(app.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
+      `numbers on ${lanes} are ${holderNoun(scene.content.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
     );
   if (lanes) notes.push("a faint cell there is 0");
-  if (app.panes.some(marksNibbles)) notes.push("marks: the quarters a nibble keeps");
+  if (scene.panes.some(marksNibbles)) notes.push("marks: the quarters a nibble keeps");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }
 
 // What the colours mean, in words.
-/** @param {App} app @returns {[text: string, ...colours: Colour[]][]} */
-function meanings(app) {
-  const { colours, ink, matrices } = app;
-  const by = app.quiz.display("colour_by");
+/** @param {Content} content @returns {[text: string, ...colours: Colour[]][]} */
+function meanings(content) {
+  const { matrices } = content;
+  const { colours, ink } = content.theme;
+  const by = content.display("colour_by");
   const rows = /** @type {[string, ...Colour[]][]} */ ([]);
   const inMemory = [matrices.A, matrices.B].filter((matrix) => matrix?.byte).map(({ label }) => label);
-  if (by === "lane" && app.instruction.tensor)
+  if (by === "lane" && content.instruction.tensor)
     rows.push(["colour of D: the lane of tensor memory that holds a cell", colours[13]]);
   else if (by === "lane")
     rows.push(["hue: lane // 4, shade:\u00a0%\u00a04", colours[12], colours[13], colours[14], colours[15]]);
@@ -212,7 +228,7 @@ function meanings(app) {
   else if (by === "core matrix" || by === "bank")
     rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
   else if (by === "value")
-    for (const [text, tint, tip] of legendOf(app, matrices.D)?.cells ?? [])
+    for (const [text, tint, tip] of legendOf(by, matrices.D)?.cells ?? [])
       rows.push([`${text} ${tip}`, colours[tint]]);
   if (inMemory.length && (by === "lane" || by === "register" || by === "warp"))
     rows.push([`grey: core matrices of ${inMemory.join(" and ")}`, [ink.line, ink.text]]);

@@ -26,25 +26,40 @@ import { isTinted } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
 import { filledRange } from "./fill_handle.js";
 
-const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
-const UNKNOWN = 0.93; // and D before it is computed
-const MIN_DIGITS = 12.75; // size of digits, in pixels
-export const MIN_ROW = 13.5; // height of a line of them, which have no descenders
-export const MIN_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
-export const BESIDE_DIGITS = 4; // and what is left beside those: the gap between cells,
-const BEFORE_DIGITS = 2; // what is before them, where they do not touch those of the next cell,
-const AFTER_DIGITS = 1; // and what is behind them
-const MAX_DIGITS = 15; // at the first zoom; they grow with their cells
-export const LANE_NUMBER = 11; // size of a lane's number on its block, and the least height of that
-const MANY_CELLS = 1200; // from which small cells are drawn as a picture
-export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
-export const BIT_HEAD = 34; // above them, for the value,
-export const BIT_FOOT = 22; // and below, for the lane and the register
+// How much of the paper's colour is over cells: over those that the timeline does not show, and over D before it
+// is computed.
+const UNPLAYED = 0.6;
+const UNKNOWN = 0.93;
+// Sizes of digits in pixels. MAX_DIGITS holds while the camera sees all; nearer, digits grow with their cells.
+const MIN_DIGITS = 12.75;
+const MAX_DIGITS = 15;
+// the height of a line of digits, which have no descenders
+export const MIN_ROW = 13.5;
+// the width of a digit that is condensed to fit
+export const MIN_LETTER = SMALLEST_TEXT * LETTER;
+// Room beside digits in pixels: BEFORE_DIGITS keeps them apart from those of the cell before, AFTER_DIGITS from the
+// edge of their own; both and the gap between cells are BESIDE_DIGITS.
+export const BESIDE_DIGITS = 4;
+const BEFORE_DIGITS = 2;
+const AFTER_DIGITS = 1;
+// the size of a lane's number, and the least height of a block of cells that has one
+export const LANE_NUMBER = 11;
+// from this number on, small cells are drawn as a picture
+const MANY_CELLS = 1200;
+// Where single bits are drawn: the size of one, and the heights left above them for the value and below them for
+// the lane and the register.
+export const BIT_SIZE = { width: 20, height: 26 };
+export const BIT_HEAD = 34;
+export const BIT_FOOT = 22;
+
+// Whether the cells of a matrix stand between those of another one: nibbles and scale factors.
+/** @param {Name} name */
+const isInlaid = (name) => name === "E" || name.startsWith("SF");
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
 function eachVisible(pane, layer, call) {
-  const matrix = pane.app.matrices[layer.name];
+  const matrix = pane.content.matrices[layer.name];
   const { x: scrollLeft, y: scrollTop } = pane.at;
   const [first, last] = [pane.rowAt(layer, scrollTop), pane.rowAt(layer, scrollTop + pane.height)];
   const [from, to] = layer.shift
@@ -64,21 +79,22 @@ function eachVisible(pane, layer, call) {
 /** @param {Pane} pane */
 export function drawPane(pane) {
   if (!pane.layers.length) return;
-  const { app, layers } = pane;
-  const matrices = layers.map((layer) => app.matrices[layer.name]);
+  const { layers, content, theme, pointing } = pane;
+  const matrices = layers.map((layer) => content.matrices[layer.name]);
   // the shade of these cells, and of cells in no lane, depends on the largest value
-  const byValue = app.quiz.display("colour_by") === "value";
+  const byValue = content.display("colour_by") === "value";
   const drawn = JSON.stringify([
-    app.look,
+    content.look,
     pane.at,
     layers.map((layer) => layerStyle(pane, layer)),
     matrices.map((matrix) => (byValue || !matrix.lane ? largest(matrix) : 0)),
   ]);
   if (drawn === pane.drawn && matrices.every((matrix, index) => matrix === pane.painted[index])) {
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
     return;
   }
-  const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
+  // cells end where pixels do
+  const sharp = [theme.ratio, pane.at.x, pane.at.y].every(Number.isInteger);
   const kept =
     sharp &&
     drawn === pane.drawn &&
@@ -93,7 +109,7 @@ export function drawPane(pane) {
   // a selector moves them to other lanes
   if (matrices.some((matrix, index) => matrix.maps !== pane.painted[index]?.maps)) pane.marked = "";
   [pane.drawn, pane.painted] = [drawn, matrices];
-  app.drawMarksSoon();
+  pointing.drawMarksSoon();
   if (isSame || changes.every((cells) => cells?.length === 0)) return;
   const context = pane.contextOf(pane.base, !kept);
   pane.clip(context);
@@ -111,11 +127,11 @@ function looksTheSame(pane, layer, before, matrix) {
   if (before.info !== matrix.info || before.maps !== matrix.maps) return false;
   const changed = repaintedCells(before, matrix);
   if (!changed.length || layer.digits || layer.name === "E") return !changed.length;
-  const { app } = pane;
+  const { content } = pane;
   const style = layerStyle(pane, layer);
   const [was, is] = [before, matrix].map((each) => ({
-    paint: app.painter(each),
-    opacity: opacityIn(app, each, style),
+    paint: content.painter(each),
+    opacity: opacityIn(content, each, style),
     differ: each.differ,
   }));
   return changed.every(
@@ -130,12 +146,12 @@ function looksTheSame(pane, layer, before, matrix) {
 // it. A number that is too long is written in fewer letters. Where most are, or digits would be too small, they
 // are left out, and lanes are numbered instead.
 /** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
-function layerStyle({ app }, layer) {
-  const matrix = app.matrices[layer.name];
+function layerStyle({ content, scene }, layer) {
+  const matrix = content.matrices[layer.name];
   const { width } = layer;
   const high = layer.down.size;
-  let label = app.quiz.display("label");
-  let { letters: most, lines } = app.labelSize(matrix);
+  let label = content.display("label");
+  let { letters: most, lines } = content.labelSize(matrix);
   const room = Math.floor((width - BESIDE_DIGITS) / MIN_LETTER);
   const isHigh = () => high >= lines * MIN_ROW;
   if (layer.name === "E" && label !== "value" && (most > room || !isHigh()))
@@ -144,10 +160,10 @@ function layerStyle({ app }, layer) {
   if (isShort) most = room;
   const digits = isHigh() && most <= room;
   const fitting = Math.min((high - 4) / lines, (width - BESIDE_DIGITS) / most / LETTER);
-  const size = clamp(fitting, MIN_DIGITS, MAX_DIGITS + 5 * app.camera.nearness);
+  const size = clamp(fitting, MIN_DIGITS, MAX_DIGITS + 5 * scene.camera.nearness);
   const inset = insetOf(width, high);
   const pad = Math.max(AFTER_DIGITS, (width - inset - most * size * LETTER) / 2);
-  const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
+  const isShaded = !digits && !isTinted(content, matrix) && content.display("colour_by") !== "value";
   const grey = isShaded ? largest(matrix) : 0;
   return {
     label,
@@ -167,14 +183,14 @@ function layerStyle({ app }, layer) {
 // What the numbers on the cells of a pane are, where they are not all of what they should show.
 /** @param {Pane} pane @returns {"" | "lanes" | "rounded"} */
 export function numbersShown(pane) {
-  const { app, layers } = pane;
+  const { layers, content } = pane;
   const [layer] = layers;
-  if (!layer || pane.isFolded || app.quiz.open) return "";
-  const matrix = app.matrices[layer.name];
+  if (!layer || pane.isFolded || content.quiz.open) return "";
+  const matrix = content.matrices[layer.name];
   const { digits, isRounded } = layerStyle(pane, layer);
   if (digits) return isRounded ? "rounded" : "";
-  if (!numbersLanes(app, matrix) || app.quiz.display("label") === "lane") return "";
-  return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
+  if (!numbersLanes(content, matrix) || content.display("label") === "lane") return "";
+  return fitsLaneNumbers(content, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 
 // Whether nibbles are drawn as marks.
@@ -209,17 +225,17 @@ function insetOf(width, high) {
  * @param {Colour | null} colour
  */
 export function drawLayer(pane, context, layer, some, colour = null) {
-  const { app } = pane;
-  const { ink } = app;
-  const matrix = app.matrices[layer.name];
+  const { content, theme } = pane;
+  const { ink } = theme;
+  const matrix = content.matrices[layer.name];
   const style = layerStyle(pane, layer);
   const { size, digits, inset, high, bits } = style;
   layer.digits = digits;
-  const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
-  const paint = app.painter(matrix);
+  const inlaid = isInlaid(layer.name);
+  const paint = content.painter(matrix);
   const font = `${size}px ${ink.mono}`;
-  const opacity = opacityIn(app, matrix, style);
-  const joins = !digits && !isBetween && !colour ? joinedCells(app, layer) : null;
+  const opacity = opacityIn(content, matrix, style);
+  const joins = !digits && !inlaid && !colour ? joinedCells(content, layer) : null;
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const { right, below } = joins?.(row, column) ?? { right: false, below: false };
@@ -227,14 +243,14 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     const [fill, text] = colour ?? paint(index);
     fillBox(context, place, style.grey && !colour ? ink.faint : fill, colour ? 1 : opacity(index));
     if (matrix.differ?.[index]) drawDifference(context, ink, place);
-    const isMasked = app.quiz.masks(layer.name, row, column);
+    const isMasked = content.quiz.masks(layer.name, row, column);
     if (digits) {
-      const isGhost = countsAsZero(app, matrix, index);
+      const isGhost = countsAsZero(content, matrix, index);
       const plain = isGhost ? ink.faint : ink.text;
-      setFont(context, font, !colour && (isGhost || isBetween) ? plain : text, "right");
-      if (bits && !app.quiz.open) drawBits(app, context, matrix, index, place, bits);
+      setFont(context, font, !colour && (isGhost || inlaid) ? plain : text, "right");
+      if (bits && !content.quiz.open) drawBits(content, context, matrix, index, place, bits);
       else {
-        const lines = cellLines(app.matrices, matrix, index, style.label, style.letters);
+        const lines = cellLines(content.matrices, matrix, index, style.label, style.letters);
         drawLines(context, isMasked ? ["?"] : lines, place, style);
       }
     } else if (layer.name === "E" && !isMasked) {
@@ -248,27 +264,27 @@ export function drawLayer(pane, context, layer, some, colour = null) {
       context.clearRect(cell.x, cell.y, cell.width, cell.height);
       drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
     }
-  else if (digits || isBetween || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
+  else if (digits || inlaid || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
     eachVisible(pane, layer, drawCell);
   else drawPicture(pane, context, layer, opacity);
   if (colour) return;
-  if (!digits && !isBetween) numberLanes(pane, context, layer);
+  if (!digits && !inlaid) numberLanes(pane, context, layer);
   // names of warps stay above what is drawn between the cells that they are on
   const [below] = pane.layers;
-  if (isBetween && below !== layer && !below.digits && app.instruction.lanes > 32)
+  if (inlaid && below !== layer && !below.digits && content.instruction.lanes > 32)
     numberLanes(pane, context, below);
 }
 
 // How strong the colour of a cell is: pale for what is not stored and, where values are shown, for zeros.
-/** @param {App} app @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
-function opacityIn(app, matrix, { grey, digits }) {
-  const isBetween = matrix.name === "E" || matrix.name.startsWith("SF");
-  const fades = !digits && !isBetween && app.quiz.display("label") !== "lane";
+/** @param {Content} content @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
+function opacityIn(content, matrix, { grey, digits }) {
+  const inlaid = isInlaid(matrix.name);
+  const fades = !digits && !inlaid && content.display("label") !== "lane";
   return (index) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
-    if (matrix.unknown || countsAsZero(app, matrix, index)) return 0.22;
+    if (matrix.unknown || countsAsZero(content, matrix, index)) return 0.22;
     if (fades && matrix.values[index] === 0) return 0.5;
-    return isBetween ? 0.4 : 1;
+    return inlaid ? 0.4 : 1;
   };
 }
 
@@ -280,9 +296,9 @@ function cellsInView(pane, layer) {
 // Many small cells at once: a picture with a pixel for each, made when they change, and then only enlarged.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {(index: number) => number} opacity */
 function drawPicture(pane, context, layer, opacity) {
-  const { app, at } = pane;
-  const matrix = app.matrices[layer.name];
-  const picture = pictureOf(app, matrix, opacity);
+  const { at, content } = pane;
+  const matrix = content.matrices[layer.name];
+  const picture = pictureOf(content, matrix, opacity);
   const { rows, columns } = matrix;
   context.imageSmoothingEnabled = false;
   for (let row = 0; row < rows; row += layer.down.per)
@@ -297,22 +313,23 @@ function drawPicture(pane, context, layer, opacity) {
 /** @type {WeakMap<Matrix, { look: string, canvas: OffscreenCanvas }>} */
 const pictures = new WeakMap();
 
-/** @param {App} app @param {Matrix} matrix @param {(index: number) => number} opacity */
-function pictureOf(app, matrix, opacity) {
+/** @param {Content} content @param {Matrix} matrix @param {(index: number) => number} opacity */
+function pictureOf(content, matrix, opacity) {
   const cached = pictures.get(matrix);
-  if (cached?.look === app.look) return cached.canvas;
+  if (cached?.look === content.look) return cached.canvas;
   const canvas = new OffscreenCanvas(matrix.columns, matrix.rows);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const paint = app.painter(matrix);
-  const pixels = new ImageData(matrix.columns, matrix.rows); // a box for each would take fifty times as long
+  const paint = content.painter(matrix);
+  // a box for each would take fifty times as long
+  const pixels = new ImageData(matrix.columns, matrix.rows);
   const words = new Uint32Array(pixels.data.buffer);
   for (let index = 0; index < words.length; index += 1) {
     const differs = matrix.differ?.[index];
-    const colour = colourWord(differs ? app.ink.bad : paint(index)[0]);
+    const colour = colourWord(differs ? content.theme.ink.bad : paint(index)[0]);
     words[index] = differs ? colour : (colour & 0xffffff) | (Math.round(255 * opacity(index)) << 24);
   }
   context.putImageData(pixels, 0, 0);
-  pictures.set(matrix, { look: app.look, canvas });
+  pictures.set(matrix, { look: content.look, canvas });
   return canvas;
 }
 
@@ -322,12 +339,12 @@ const isMixed = ({ name, counterpart }) => name === "A" && counterpart !== null;
 
 // Where blocks of cells have the number of their lane: whether a cell joins the one right of it, and the one
 // below, so that no line goes through the number.
-/** @param {App} app @param {Layer} layer */
-function joinedCells(app, layer) {
-  const matrix = app.matrices[layer.name];
+/** @param {Content} content @param {Layer} layer */
+function joinedCells(content, layer) {
+  const matrix = content.matrices[layer.name];
   const { lane, rows, columns } = matrix;
-  if (!lane || !numbersLanes(app, matrix) || isMixed(matrix)) return null;
-  if (!fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix)))) return null;
+  if (!lane || !numbersLanes(content, matrix) || isMixed(matrix)) return null;
+  if (!fitsLaneNumbers(content, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix)))) return null;
   /** @param {number} row @param {number} column */
   return (row, column) => {
     const [index, holder] = [row * columns + column, lane[row * columns + column]];
@@ -341,12 +358,12 @@ function joinedCells(app, layer) {
 // Where cells are too small for digits: the number of the lane on each block of its cells.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
 function numberLanes(pane, context, layer) {
-  const { app } = pane;
-  const matrix = app.matrices[layer.name];
-  if (!numbersLanes(app, matrix)) return;
-  const paint = app.painter(matrix);
+  const { content, theme } = pane;
+  const matrix = content.matrices[layer.name];
+  if (!numbersLanes(content, matrix)) return;
+  const paint = content.painter(matrix);
   const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
-  const isNumbered = fitsLaneNumbers(app, layer, blocks);
+  const isNumbered = fitsLaneNumbers(content, layer, blocks);
   for (const block of isNumbered ? blocks : []) {
     const { row, column, lane } = block;
     const text = String(lane);
@@ -359,25 +376,26 @@ function numberLanes(pane, context, layer) {
     const width = text.length * LANE_NUMBER * LETTER + 4;
     const tall = Math.min(13, high - 1);
     const box = { x: middle.x - width / 2, y: middle.y - 0.5 - tall / 2, width, height: tall };
-    if (isMixed(matrix)) fillBox(context, box, app.ink.paper, 0.75);
-    const ink = isMixed(matrix) ? app.ink.text : paint(row * matrix.columns + column)[1];
-    setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, ink);
+    if (isMixed(matrix)) fillBox(context, box, theme.ink.paper, 0.75);
+    const ink = isMixed(matrix) ? theme.ink.text : paint(row * matrix.columns + column)[1];
+    setFont(context, `${LANE_NUMBER}px ${theme.ink.mono}`, ink);
     context.fillText(text, middle.x, middle.y);
   }
-  if (!isNumbered && app.instruction.lanes > 32) nameWarps(pane, context, layer);
+  if (!isNumbered && content.instruction.lanes > 32) nameWarps(pane, context, layer);
 }
 
 // Whether lanes are numbered on a matrix whose cells are too small for digits.
-/** @param {App} app @param {Matrix} matrix */
-function numbersLanes({ quiz }, { lane, place }) {
-  const by = quiz.display("colour_by");
-  return Boolean(lane) && !place && !quiz.open && by !== "value" && by !== "nothing";
+/** @param {Content} content @param {Matrix} matrix */
+function numbersLanes(content, { lane, place }) {
+  const by = content.display("colour_by");
+  return Boolean(lane) && !place && !content.quiz.open && by !== "value" && by !== "nothing";
 }
 
 // The size of a block on the screen; null if the number of its lane does not fit.
 /** @param {Layer} layer @param {LaneBlock} block @returns {Size | null} */
 function laneNumberSize(layer, { column, rows, columns, lane }) {
-  const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
+  // before the next nibble
+  const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width;
   const height = rows * layer.down.size;
   const needed = String(lane).length * LANE_NUMBER * LETTER + 3;
   return height >= LANE_NUMBER && width >= needed ? { width, height } : null;
@@ -385,7 +403,7 @@ function laneNumberSize(layer, { column, rows, columns, lane }) {
 
 // Whether there is room for numbers of as many digits as any lane has: a few of one digit would look like
 // values.
-/** @param {App} app @param {Layer} layer @param {LaneBlock[]} blocks */
+/** @param {Content} content @param {Layer} layer @param {LaneBlock[]} blocks */
 function fitsLaneNumbers({ instruction }, layer, blocks) {
   const least = instruction.lanes > 100 ? 100 : 10;
   return blocks.some((block) => block.lane >= least && laneNumberSize(layer, block));
@@ -394,8 +412,10 @@ function fitsLaneNumbers({ instruction }, layer, blocks) {
 // From far: the name of the warp on its rows.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
 function nameWarps(pane, context, layer) {
-  const { app } = pane;
-  for (const { warp, first, stop } of warpRows(/** @type {Matrix & InLanes} */ (app.matrices[layer.name]))) {
+  const { content, theme } = pane;
+  for (const { warp, first, stop } of warpRows(
+    /** @type {Matrix & InLanes} */ (content.matrices[layer.name]),
+  )) {
     const text = `warp ${warp}`;
     const top = Math.max(0, pane.y(layer, first) - pane.at.y);
     const bottom = Math.min(pane.height, pane.y(layer, stop) - pane.at.y);
@@ -403,9 +423,9 @@ function nameWarps(pane, context, layer) {
     const wide = text.length * 13 * LETTER + 12;
     const middle = { x: GUTTER.left + pane.width / 2, y: GUTTER.top + (top + bottom) / 2 };
     const box = { x: middle.x - wide / 2, y: middle.y - 10, width: wide, height: 20 };
-    fillBox(context, box, app.ink.paper, 0.85);
+    fillBox(context, box, theme.ink.paper, 0.85);
     pane.warpNames.push(box);
-    setFont(context, `600 13px ${app.ink.mono}`, app.ink.text);
+    setFont(context, `600 13px ${theme.ink.mono}`, theme.ink.text);
     context.fillText(text, middle.x, middle.y + 0.5);
   }
 }
@@ -414,7 +434,8 @@ function nameWarps(pane, context, layer) {
 /** @param {Matrix & InLanes} matrix @returns {LaneBlock[]} */
 function laneBlocks({ maps, lane, rows, columns, products }) {
   if (maps.blocks) return maps.blocks;
-  const height = products?.along === "rows" ? rows / products.count : rows; // a block ends with its product
+  // a block ends with its product
+  const height = products?.along === "rows" ? rows / products.count : rows;
   const seen = new Uint8Array(lane.length);
   const blocks = /** @type {LaneBlock[]} */ ([]);
   lane.forEach((holder, index) => {
@@ -441,17 +462,17 @@ function laneBlocks({ maps, lane, rows, columns, products }) {
 
 // A cell from near: its value, its bits in their fields, and the lane and register that hold it.
 /**
- * @param {App} app
+ * @param {Content} content
  * @param {CanvasRenderingContext2D} context
  * @param {Matrix} matrix
  * @param {number} index
  * @param {Place} place
  * @param {number} rows
  */
-function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
-  const { ink } = app;
+function drawBits(content, context, matrix, index, { x, y, width, height }, rows) {
+  const { ink } = content.theme;
   const textColour = context.fillStyle;
-  const [holder, at] = holderOf(app.matrices, matrix, index);
+  const [holder, at] = holderOf(content.matrices, matrix, index);
   const across = Math.ceil(matrix.bits / rows);
   const left = x + (width - across * BIT_SIZE.width) / 2;
   const top = y + Math.max(BIT_HEAD, (height - rows * BIT_SIZE.height) / 2);
@@ -476,14 +497,14 @@ function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
   setFont(context, `12px ${ink.mono}`, String(textColour));
   const where =
     at >= 0 && holder.lane && !holder.place
-      ? `${holderNoun(app.instruction)} ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`
+      ? `${holderNoun(content.instruction)} ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`
       : hex(matrix.codes[index], matrix.bits);
   const fits = where.length * 12 * LETTER < width - 8 ? where : where.split(" · ")[0];
   context.fillText(fits, x + width / 2, top + rows * BIT_SIZE.height + 10, width - 6);
 }
 
 // Cells of dense A that are not stored, and columns of B that a mask makes zero.
-/** @param {App} app @param {Matrix} matrix @param {number} index */
+/** @param {Content} content @param {Matrix} matrix @param {number} index */
 function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
   if (name === "A") return counterpart !== null && counterpart[index] < 0;
   const { zero_columns: zeros, column_shift: shift = 0 } = instruction;
@@ -513,7 +534,8 @@ export function drawDifference(context, ink, { x, y, width, height }) {
     return;
   }
   strokeBox(context, { x: x + 0.75, y: y + 0.75, width: width - 1.5, height: height - 1.5 }, ink.bad, 1.5);
-  const corner = clamp(least * 0.25, 4, 7); // beside the first digit
+  // beside the first digit
+  const corner = clamp(least * 0.25, 4, 7);
   const [right, below] = /** @type {[number, number][]} */ ([
     [x + corner, y],
     [x, y + corner],
@@ -540,32 +562,32 @@ function drawNibble(context, ink, code, { x, y, width, height }) {
 // Everything that is marked in a pane, as plain data: if it is the same as before, nothing is drawn.
 /** @param {Pane} pane */
 function marksOf(pane) {
-  const { app } = pane;
-  const { hovered } = app;
-  const { mark: selection } = app.selection;
-  const here = (/** @type {{ name: Name }} */ mark) => pane.has(mark.name);
-  const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
-  const refusal = app.model.get("refusal");
-  const related = app.related().filter(here);
-  const held = app.selection.held();
+  const { content, pointing, selection, timeline } = pane;
+  const { hovered } = pointing;
+  const { mark } = selection;
+  const here = (/** @type {{ name: Name }} */ { name }) => pane.has(name);
+  const inLanes = pane.layers.some(({ name }) => content.matrices[name].lane);
+  const refusal = content.model.get("refusal");
+  const related = pointing.related().filter(here);
+  const held = selection.held();
   return {
     nibble: held?.name === "E" && here(held) ? held : null,
-    lanes: inLanes && !app.quiz.open ? app.shownLanes() : [],
-    lane: inLanes ? app.hoveredLane() : -1,
+    lanes: inLanes && !content.quiz.open ? content.shownLanes() : [],
+    lane: inLanes ? pointing.hoveredLane() : -1,
     related,
-    headings: litHeadings(app.line && here(app.line) ? app.line : null, [
+    headings: litHeadings(pointing.line && here(pointing.line) ? pointing.line : null, [
       ...(hovered?.name && here(hovered) ? [hovered] : []),
       ...related,
     ]),
-    steps: app.timeline.shown.filter(here),
+    steps: timeline.shown.filter(here),
     tags: tagsOf(pane),
-    progress: app.timeline.progress,
-    isPlayed: Boolean(app.timeline.current),
-    quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
+    progress: timeline.progress,
+    isPlayed: Boolean(timeline.current),
+    quiz: Object.entries(content.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
-    selected: selection && here(selection) ? app.selection.range() : null,
+    selected: mark && here(mark) ? selection.range() : null,
     focused: document.activeElement === pane.input,
-    filling: pane.handle.filling?.to && filledRange(app, pane.handle.filling.to),
+    filling: pane.handle.filling?.to && filledRange(selection.range(), pane.handle.filling.to),
     refused:
       refusal?.name && pane.has(refusal.name)
         ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 }))
@@ -587,10 +609,10 @@ function litHeadings(line, cells) {
 
 /** @param {Pane} pane */
 export function drawPaneMarks(pane) {
-  const { app } = pane;
-  const { ink } = app;
+  const { content, theme } = pane;
+  const { ink } = theme;
   const marks = marksOf(pane);
-  const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
+  const marked = JSON.stringify([marks, pane.at, content.look, pane.layers.map(({ digits }) => digits)]);
   if (marked === pane.marked) return;
   pane.marked = marked;
   const context = pane.contextOf(pane.overlay);
@@ -625,7 +647,7 @@ function outlineLanes(pane, context, { lane, lanes }) {
 
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>["quiz"]} marks */
 function drawQuizMarks(pane, context, marks) {
-  const { ink } = pane.app;
+  const { ink } = pane.theme;
   for (const { what, cells } of marks)
     for (const cell of cells) {
       const colour = what === "asked" ? ink.step : ink.brand;
@@ -640,7 +662,7 @@ function drawQuizMarks(pane, context, marks) {
 function drawSelection(pane, context, { selected, focused, filling }) {
   if (!selected) return;
   const { name, top, left, bottom, right } = selected;
-  const colour = pane.app.ink.brand;
+  const colour = pane.theme.ink.brand;
   const wash = top !== bottom || left !== right ? 0.14 : 0;
   const mark = { name, row: top, column: left, row2: bottom, column2: right };
   boxAround(pane, context, mark, { colour, line: focused ? 2.25 : 1.25, wash });
@@ -671,7 +693,7 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
   const [width, height] = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
   const { colour, line, wash = 0, dash = [], halo = 0 } = style;
   const box = { x: from.x - 0.25, y: from.y - 0.25, width, height };
-  if (halo) strokeBox(context, box, pane.app.ink.paper, halo);
+  if (halo) strokeBox(context, box, pane.theme.ink.paper, halo);
   if (wash) fillBox(context, { ...from, width, height }, colour, wash);
   strokeBox(context, box, colour, line, dash);
 }
@@ -686,9 +708,9 @@ function markPlace(pane, { name, row, column, row2 = row, column2 = column }) {
 // Everything but what the timeline shows; D before it is computed, too.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks */
 function dimUnplayed(pane, context, marks) {
-  const isBefore = pane.has("D") && pane.app.timeline.current?.isBefore;
+  const isBefore = pane.has("D") && pane.timeline.current?.isBefore;
   const all = { x: GUTTER.left, y: GUTTER.top, width: pane.width, height: pane.height };
-  fillBox(context, all, pane.app.ink.paper, isBefore ? UNKNOWN : UNPLAYED);
+  fillBox(context, all, pane.theme.ink.paper, isBefore ? UNKNOWN : UNPLAYED);
   if (isBefore) return;
   context.save();
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
@@ -717,7 +739,8 @@ function partsOfMark(pane, { name, row, column, row2 = row, column2 = column }, 
 // so far.
 /** @param {Pane} pane @returns {(Cell & { text: string })[]} */
 function tagsOf(pane) {
-  const { timeline, matrices } = pane.app;
+  const { timeline } = pane;
+  const { matrices } = pane.content;
   const step = timeline.current?.step;
   if (!step || step.role === "align") return [];
   const tags = [];
@@ -737,7 +760,7 @@ function tagsOf(pane) {
 
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Cell & { text: string }} tag */
 function drawValueTag(pane, context, { name, row, column, text }) {
-  const { ink } = pane.app;
+  const { ink } = pane.theme;
   const { x, y, width, height } = pane.rect(name, row, column);
   const wide = Math.max(width - 2, text.length * MIN_DIGITS * LETTER + 6);
   const high = Math.max(height - 2, MIN_DIGITS + 5);
@@ -757,7 +780,7 @@ function drawValueTag(pane, context, { name, row, column, text }) {
 /** @param {Pane} pane @param {Mark[]} marks @param {number} index @returns {Place} */
 function easedPlace(pane, marks, index) {
   const place = markPlace(pane, marks[index]);
-  const { mark, part } = pane.app.timeline.earlier(marks, index);
+  const { mark, part } = pane.timeline.earlier(marks, index);
   if (!mark) return place;
   const before = markPlace(pane, mark);
   /** @param {keyof Place} side */
@@ -786,7 +809,7 @@ function bracketAround(pane, context, marks, index) {
     context.lineTo(x, y);
     context.lineTo(x, y + down);
   }
-  const { paper, step } = pane.app.ink;
+  const { paper, step } = pane.theme.ink;
   [context.strokeStyle, context.lineWidth] = [paper, 6];
   context.stroke();
   [context.strokeStyle, context.lineWidth] = [step, 3];
@@ -797,7 +820,7 @@ function bracketAround(pane, context, marks, index) {
 // Where a cell is drawn; null out of view.
 /** @param {Pane} pane @param {Layer} layer @param {number} index */
 export function cellBox(pane, layer, index) {
-  const { row, column } = cellOfIndex(pane.app.matrices[layer.name], index);
+  const { row, column } = cellOfIndex(pane.content.matrices[layer.name], index);
   const start = pane.x(layer, column, 0, row);
   const height = layer.down.size;
   const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + pane.y(layer, row) - pane.at.y];
@@ -815,10 +838,10 @@ export function cellBox(pane, layer, index) {
 // A line around the cells of a lane, none between those that touch.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {LaneOutline} outline */
 function outlineLane(pane, context, layer, { lane, line, dash }) {
-  const matrix = pane.app.matrices[layer.name];
+  const matrix = pane.content.matrices[layer.name];
   const { columns, lane: laneOf } = matrix;
   if (!laneOf) return;
-  context.strokeStyle = pane.app.ink.text;
+  context.strokeStyle = pane.theme.ink.text;
   context.lineWidth = line;
   context.setLineDash(dash);
   // edges in one line are one stroke, so that dashes continue
@@ -851,14 +874,14 @@ function outlineLane(pane, context, layer, { lane, line, dash }) {
 function spotlight(pane, context, lane) {
   if (
     lane < 0 ||
-    pane.app.instruction.tensor || // where rows of D are lanes, and the next lane is another row
-    !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
+    pane.content.instruction.tensor || // where rows of D are lanes, and the next lane is another row
+    !pane.layers.some((layer) => pane.content.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
   )
     return;
   const { width, height } = pane;
-  fillBox(context, { x: GUTTER.left, y: GUTTER.top, width, height }, pane.app.ink.paper, 0.6);
+  fillBox(context, { x: GUTTER.left, y: GUTTER.top, width, height }, pane.theme.ink.paper, 0.6);
   for (const layer of pane.layers) {
-    const matrix = pane.app.matrices[layer.name];
+    const matrix = pane.content.matrices[layer.name];
     for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {
       const cell = cellBox(pane, layer, index);
       if (cell) context.clearRect(cell.x, cell.y, cell.width, cell.height);

@@ -7,7 +7,8 @@ import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
 export const GUTTER = { left: 32, top: 17 };
-export const FADE = 22; // height of the fade at an edge with more to scroll to
+// height of the fade at an edge with more to scroll to
+export const FADE = 22;
 
 /** @param {string} text of 11 pixels, monospaced */
 const textWidth = (text) => text.length * 11 * LETTER;
@@ -27,11 +28,11 @@ const rowMiddle = (high) => Math.max(5, Math.min(high, 40) / 2) + 0.5;
 // and scale factors come first, then the columns between them.
 /** @param {Pane} pane */
 export function headings(pane) {
-  const { app } = pane;
+  const { content } = pane;
   const texts = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
   for (const layer of [...pane.layers].reverse()) {
     if (layer.name === "SFB") continue;
-    const { columns, products } = app.matrices[layer.name];
+    const { columns, products } = content.matrices[layer.name];
     const prefix = layer.name === "E" ? "ch" : layer.name === "SFA" ? "sf" : "";
     const widest = textWidth(`${prefix}${columns - 1}`);
     const every = prefix ? 1 : labelInterval(layer.width, widest + 4);
@@ -54,12 +55,12 @@ export function headings(pane) {
 // Row and column numbers; a bar along each warp's rows where colours mean warps.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawHeadings(pane, context) {
-  const { app } = pane;
-  if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
-  setFont(context, `11px ${app.ink.mono}`, app.ink.faint, "right");
+  const { content, theme } = pane;
+  if (content.display("colour_by") === "warp" && content.instruction.lanes > 32) drawWarps(pane, context);
+  setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint, "right");
   const heights = /** @type {number[]} */ ([]);
   for (const [layer, prefix, each] of rowNumbers(pane))
-    for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
+    for (let row = 0; row < content.matrices[layer.name].rows; row += each) {
       const y = pane.y(layer, row) - pane.at.y;
       const middle = y + (prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row));
       if (y < -1 || y > pane.height - 4) continue;
@@ -86,8 +87,8 @@ function rowNumbers({ layers, row }) {
 
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 function drawWarps(pane, context) {
-  const { app, layers } = pane;
-  const matrix = app.matrices[layers[0].name];
+  const { layers, content, theme } = pane;
+  const matrix = content.matrices[layers[0].name];
   if (!matrix.lane) return;
   /** @param {number} row */
   const top = (row) => pane.y(layers[0], row) - pane.at.y;
@@ -96,10 +97,10 @@ function drawWarps(pane, context) {
     for (let row = first; row < stop; row += 1) {
       if (top(row) < -1 || top(row) > pane.height - 4) continue;
       const bar = { x: GUTTER.left - 4, y: GUTTER.top + top(row), width: 3, height: pane.row };
-      fillBox(context, bar, warpColours(app, own)[0]);
+      fillBox(context, bar, warpColours(theme, own)[0]);
     }
     const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(stop))];
-    setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
+    setFont(context, `600 11px ${theme.ink.mono}`, theme.ink.text);
     if (to - from >= 36) drawUpwards(context, `warp ${own}`, { x: 5, y: GUTTER.top + (from + to) / 2 });
   }
 }
@@ -107,15 +108,15 @@ function drawWarps(pane, context) {
 // The quad pair and lanes of each product, beside it, where there is room.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawProductNames(pane, context) {
-  const { app } = pane;
+  const { content, theme } = pane;
   const [layer] = pane.layers;
-  const { products, rows, columns } = app.matrices[layer.name];
+  const { products, rows, columns } = content.matrices[layer.name];
   if (!layer.shift || !products) return;
   const { x: scrollLeft, y: scrollTop } = pane.at;
-  setFont(context, `11px ${app.ink.mono}`, app.ink.faint);
+  setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint);
   for (let product = 0; product < products.count; product += 1) {
     const row = (product * rows) / products.count;
-    const lines = productNames(app.instruction, product);
+    const lines = productNames(content.instruction, product);
     const wide = Math.max(...lines.map(textWidth));
     const [before, after] = [pane.x(layer, 0, 0, row) - 8, pane.x(layer, columns - 1, 1, row) + 8];
     const fitsAfter = after + wide <= pane.total.width;
@@ -131,13 +132,14 @@ export function drawProductNames(pane, context) {
 // The headings of the row and the column under the pointer, over the others: also those that are left out.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {number} row */
 export function drawLitHeadings(pane, context, lines, row) {
-  const { app } = pane;
+  const { theme } = pane;
   const { x: scrollLeft, y: scrollTop } = pane.at;
   for (const line of lines) {
     const layer = pane.layer(line.name);
     const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
     const across = line.row === undefined;
-    const countsChunksOrFactors = line.name === "SFB" ? !across : across; // SFB has its factors as rows
+    // SFB has its factors as rows
+    const countsChunksOrFactors = line.name === "SFB" ? !across : across;
     const text = `${countsChunksOrFactors ? prefix : ""}${across ? line.column : line.row}`;
     const wide = textWidth(text) + 4;
     let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];
@@ -150,7 +152,7 @@ export function drawLitHeadings(pane, context, lines, row) {
       if (y < GUTTER.top || y > GUTTER.top + pane.height) continue;
       y = clamp(y, 6, GUTTER.top + pane.height - 6);
     }
-    drawTag(context, app.ink, text, { x, y });
+    drawTag(context, theme.ink, text, { x, y });
   }
 }
 
@@ -158,7 +160,7 @@ export function drawLitHeadings(pane, context, lines, row) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawEdges(pane, context) {
   const { x: scrollLeft, y: scrollTop } = pane.at;
-  const { width, height, total, app } = pane;
+  const { width, height, total, theme } = pane;
   const [left, top] = [GUTTER.left, GUTTER.top];
   const above = pane.rowsIn(scrollTop);
   const below = pane.rowsIn(total.height - height - scrollTop);
@@ -169,7 +171,7 @@ export function drawEdges(pane, context) {
   /** @param {number} right @param {number} down */
   const fade = (right, down) => {
     // strips in the colour of the page, denser towards the edge
-    context.fillStyle = app.ink.paper;
+    context.fillStyle = theme.ink.paper;
     for (let away = 0; away < FADE; away += 1) {
       context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));
       const [x, y] = [right > 0 ? width - away - 1 : away, down > 0 ? height - away - 1 : away];
@@ -180,11 +182,11 @@ export function drawEdges(pane, context) {
   };
   /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
   const drawText = (text, x, y, align) => {
-    setFont(context, `11px ${app.ink.mono}`, app.ink.text, align);
+    setFont(context, `11px ${theme.ink.mono}`, theme.ink.text, align);
     const width = context.measureText(text).width + 8;
     const start = x - width * { left: 0, center: 0.5, right: 1 }[align];
-    fillBox(context, { x: start, y: y - 7, width, height: 14 }, app.ink.paper);
-    context.fillStyle = app.ink.text;
+    fillBox(context, { x: start, y: y - 7, width, height: 14 }, theme.ink.paper);
+    context.fillStyle = theme.ink.text;
     context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
   };
   if (below > 0) fade(0, 1);

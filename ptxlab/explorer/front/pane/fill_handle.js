@@ -3,7 +3,8 @@
 
 import { consume, make } from "../common/util.js";
 
-const MIN_BOX = 6; // of a selection that has a handle, in pixels
+// of a selection that has a handle, in pixels
+const MIN_BOX = 6;
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
@@ -14,7 +15,8 @@ export class FillHandle {
   /** @param {Pane} pane */
   constructor(pane) {
     this.pane = pane;
-    this.filling = /** @type {Filling | null} */ (null); // while it is dragged
+    // while it is dragged
+    this.filling = /** @type {Filling | null} */ (null);
     this.node = make("div", "ptx-handle", pane.space, {
       "aria-hidden": "true",
       title:
@@ -31,7 +33,7 @@ export class FillHandle {
     });
     node.addEventListener("pointerup", () => {
       const finished = this.filling && this.stop();
-      if (finished?.to) extendTo(pane.app, finished.to, finished.other);
+      if (finished?.to) extendTo(pane, finished.to, finished.other);
     });
     node.addEventListener("dblclick", (event) => this.fillToLastRow(event));
   }
@@ -48,20 +50,20 @@ export class FillHandle {
 
   /** @param {PointerEvent} event */
   drag(event) {
-    const { app } = this.pane;
+    const { pointing, selection, scene } = this.pane;
     event.stopPropagation();
-    app.hover(null);
+    pointing.hover(null);
     const to = fillTarget(this.pane, event);
     this.update(withCtrl(event), to);
-    if (to) app.reveal([{ name: app.selection.range().name, row: to.to_row, column: to.to_column }]);
+    if (to) scene.reveal([{ name: selection.range().name, row: to.to_row, column: to.to_column }]);
   }
 
   /** @param {boolean} other @param {Corner | null} to */
   update(other, to) {
-    const { app } = this.pane;
+    const { content, selection, status } = this.pane;
     this.filling = { other, to };
-    if (to) app.say([describeFill(app, to, other)]);
-    else app.updateStatus();
+    if (to) status.say([describeFill(selection.range(), content.matrices, to, other)]);
+    else status.update();
     this.pane.drawMarks();
   }
 
@@ -78,27 +80,28 @@ export class FillHandle {
     const finished = this.filling;
     this.filling = null;
     for (const type of KEYS) window.removeEventListener(type, this.press, true);
-    this.pane.app.updateStatus();
+    this.pane.status.update();
     this.pane.drawMarks();
     return finished;
   }
 
   /** @param {MouseEvent} event */
   fillToLastRow(event) {
-    const { app } = this.pane;
+    const { content, selection } = this.pane;
     event.stopPropagation();
-    const { name, bottom, left } = app.selection.range();
-    const { rows } = app.matrices[name];
-    if (bottom < rows - 1) extendTo(app, { to_row: rows - 1, to_column: left }, withCtrl(event));
+    const { name, bottom, left } = selection.range();
+    const { rows } = content.matrices[name];
+    if (bottom < rows - 1) extendTo(this.pane, { to_row: rows - 1, to_column: left }, withCtrl(event));
   }
 
   // At the corner of the selection, if the matrix can be edited and there is room for it.
   place() {
     const { node, pane } = this;
-    const { app } = pane;
-    const name = app.selection.mark?.name;
-    const isHere = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
-    const box = isHere ? boxOf(pane, app.selection.range()) : null;
+    const { content, selection } = pane;
+    const name = selection.mark?.name;
+    const isHere =
+      name && pane.has(name) && content.matrices[name].editable && !pane.editing && !content.isStatic;
+    const box = isHere ? boxOf(pane, selection.range()) : null;
     const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= MIN_BOX;
     if (node.hidden === shown) node.hidden = !shown;
     if (!shown) return;
@@ -128,7 +131,7 @@ function boxOf(pane, { name, top, left, bottom, right }) {
 // axis on which it is farther away; null inside the range.
 /** @param {Pane} pane @param {MouseEvent} event @returns {Corner | null} */
 function fillTarget(pane, event) {
-  const { name, top, left, bottom, right } = pane.app.selection.range();
+  const { name, top, left, bottom, right } = pane.selection.range();
   const layer = pane.layer(name);
   const at = pane.nearest(name, event);
   const down = Math.max(at.row - bottom, top - at.row) * layer.down.size;
@@ -144,9 +147,8 @@ const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) =>
   row < top || row > bottom ? bottom > top : right > left;
 
 // The range with the cells that are added to it.
-/** @param {App} app @param {Corner} to */
-export function filledRange(app, { to_row: row, to_column: column }) {
-  const { top, left, bottom, right } = app.selection.range();
+/** @param {CellRange} range @param {Corner} to */
+export function filledRange({ top, left, bottom, right }, { to_row: row, to_column: column }) {
   return {
     row: Math.min(top, row),
     column: Math.min(left, column),
@@ -156,18 +158,18 @@ export function filledRange(app, { to_row: row, to_column: column }) {
 }
 
 // What will be filled in, in words, while the handle is dragged.
-/** @param {App} app @param {Corner} to @param {boolean} other */
-function describeFill(app, to, other) {
-  const { name, top, left, bottom, right } = app.selection.range();
-  const { label } = app.matrices[name];
-  const all = filledRange(app, to);
+/** @param {CellRange} range @param {Matrices} matrices @param {Corner} to @param {boolean} other */
+function describeFill(range, matrices, to, other) {
+  const { name, top, left, bottom, right } = range;
+  const { label } = matrices[name];
+  const all = filledRange(range, to);
   /** @param {number} first @param {number} last */
   const span = (first, last) => `[${first === last ? first : `${first}..${last}`}]`;
   const [from, over] = [
     `${label}${span(top, bottom)}${span(left, right)}`,
     `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`,
   ];
-  if (alongSeveral(app.selection.range(), to))
+  if (alongSeveral(range, to))
     return other
       ? `${over}: repeat ${from} · without Ctrl: continue its series`
       : `${over}: continue ${from} if its steps are equal, else repeat it · with Ctrl: repeat it`;
@@ -176,12 +178,13 @@ function describeFill(app, to, other) {
     : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;
 }
 
-/** @param {App} app @param {Corner} to @param {boolean} other */
-function extendTo(app, to, other) {
-  const { name, top, left, bottom, right } = app.selection.range();
-  const series = alongSeveral(app.selection.range(), to) !== other;
-  const all = filledRange(app, to);
-  app.send({
+/** @param {Pane} pane @param {Corner} to @param {boolean} other */
+function extendTo({ send, selection }, to, other) {
+  const range = selection.range();
+  const { name, top, left, bottom, right } = range;
+  const series = alongSeveral(range, to) !== other;
+  const all = filledRange(range, to);
+  send({
     type: "extend_cells",
     name,
     row: top,
@@ -191,21 +194,21 @@ function extendTo(app, to, other) {
     ...to,
     series,
   });
-  app.selection.select({ name, ...all }, true, false);
+  selection.select({ name, ...all }, true, false);
 }
 
 // Ctrl+D and Ctrl+R: copy the first row (or column) of the
 // range over the others; a single one takes the one before it.
-/** @param {App} app @param {boolean} down */
-export function fillWithin(app, down) {
-  const { name, top, left, bottom, right } = app.selection.range();
+/** @param {Pane} pane @param {boolean} down */
+export function fillWithin({ send, selection }, down) {
+  const { name, top, left, bottom, right } = selection.range();
   const [first, last] = down ? [top, bottom] : [left, right];
   const from = first === last ? first - 1 : first;
   if (from < 0) return;
   const source = down
     ? { row: from, row2: from, column: left, column2: right }
     : { row: top, row2: bottom, column: from, column2: from };
-  app.send({
+  send({
     type: "extend_cells",
     name,
     ...source,

@@ -6,14 +6,18 @@ import { fillBox } from "../common/canvas.js";
 import { clamp, make, resizeCanvas } from "../common/util.js";
 import { GUTTER } from "./edges.js";
 
-const FLIGHT_TIME = 320; // milliseconds
-const DIMMED = 0.6; // how far the rest dims, half-way
-const MIN_BAND = 6; // pixels of a row or column that does not dim
+// milliseconds
+const FLIGHT_TIME = 320;
+// how far the rest dims, half-way
+const DIMMED = 0.6;
+// pixels of a row or column that does not dim
+const MIN_BAND = 6;
 
 export class Flight {
-  /** @param {App} app */
-  constructor(app) {
-    this.app = app;
+  /** @param {Scene} scene */
+  constructor(scene) {
+    this.scene = scene;
+    this.theme = scene.theme;
     this.canvas = /** @type {HTMLCanvasElement | null} */ (null);
     this.legs = /** @type {FlightLeg[]} */ ([]);
     this.bands = /** @type {AxisBand[]} */ ([]);
@@ -23,15 +27,15 @@ export class Flight {
   // What the panes show, or what the flight that this one replaces has come to.
   /** @returns {Map<Pane, PaneView>} */
   capture() {
-    const { app, canvas } = this;
+    const { canvas, theme, scene } = this;
     const views = /** @type {Map<Pane, PaneView>} */ (new Map());
-    const scene = app.scene.getBoundingClientRect();
-    for (const pane of app.panes) {
+    const box = scene.node.getBoundingClientRect();
+    for (const pane of scene.panes) {
       if (pane.isFolded || !pane.layers.length) continue;
       const leg = this.legs.find((each) => each.pane === pane);
-      const view = leg?.now ?? { ...viewOf(pane, scene), picture: pictureOfPane(pane) };
+      const view = leg?.now ?? { ...viewOf(pane, box), picture: pictureOfPane(pane) };
       const { x, y, width, height } = view.window;
-      if (leg?.now && canvas) view.picture = pictureFrom([canvas], { x, y, width, height }, app.ratio);
+      if (leg?.now && canvas) view.picture = pictureFrom([canvas], { x, y, width, height }, theme.ratio);
       views.set(pane, view);
     }
     return views;
@@ -41,13 +45,13 @@ export class Flight {
   /** @param {Map<Pane, PaneView>} before @param {boolean} isNearer @param {AxisBand[]} bands */
   start(before, isNearer, bands) {
     this.stop();
-    const { app } = this;
-    const scene = app.scene.getBoundingClientRect();
+    const { theme, scene } = this;
+    const box = scene.node.getBoundingClientRect();
     this.bands = bands;
-    this.canvas ??= make("canvas", "ptx-scene-flight", app.scene, { "aria-hidden": "true" });
-    resizeCanvas(this.canvas, app.scene.clientWidth, app.scene.clientHeight, app.ratio);
+    this.canvas ??= make("canvas", "ptx-scene-flight", scene.node, { "aria-hidden": "true" });
+    resizeCanvas(this.canvas, scene.node.clientWidth, scene.node.clientHeight, theme.ratio);
     for (const [pane, from] of before) {
-      const to = viewOf(pane, scene);
+      const to = viewOf(pane, box);
       const [right, down] = [from.window.x - to.window.x, from.window.y - to.window.y];
       const moves = [{ transform: `translate(${right}px, ${down}px)` }, { transform: "none" }];
       pane.caption.animate(moves, { duration: FLIGHT_TIME, easing: "ease-in-out" });
@@ -56,7 +60,7 @@ export class Flight {
     let begin = /** @type {number | null} */ (null); // once what was just laid out is painted
     const step = () => {
       const part = begin === null ? 0 : clamp((performance.now() - begin) / FLIGHT_TIME, 0, 1);
-      if (part === 1 || this.legs.some(({ pane }) => !app.panes.includes(pane))) this.stop();
+      if (part === 1 || this.legs.some(({ pane }) => !scene.panes.includes(pane))) this.stop();
       else {
         this.draw(part < 0.5 ? 2 * part * part : 1 - 2 * (1 - part) ** 2);
         this.frame = requestAnimationFrame(() => {
@@ -66,21 +70,21 @@ export class Flight {
       }
     };
     step();
-    app.scene.classList.add("ptx-flying");
+    scene.node.classList.add("ptx-flying");
   }
 
   stop() {
     cancelAnimationFrame(this.frame);
     this.legs = [];
-    this.app.scene.classList.remove("ptx-flying");
+    this.scene.node.classList.remove("ptx-flying");
   }
 
   /** @param {number} part */
   draw(part) {
-    const { app } = this;
+    const { theme } = this;
     const canvas = /** @type {HTMLCanvasElement} */ (this.canvas);
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+    context.setTransform(theme.ratio, 0, 0, theme.ratio, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     for (const leg of this.legs) {
       const { pane, from, to, isNearer } = leg;
@@ -123,7 +127,7 @@ export class Flight {
     for (const { start: left, end: right } of columns)
       for (const { start: top, end: bottom } of rows) {
         const box = { x: left, y: top, width: right - left, height: bottom - top };
-        fillBox(context, box, this.app.ink.paper, opacity);
+        fillBox(context, box, this.theme.ink.paper, opacity);
       }
   }
 }
@@ -137,8 +141,8 @@ function viewOf({ scroller, at, width, height, total }, scene) {
 }
 
 /** @param {Pane} pane */
-function pictureOfPane({ base, overlay, width, height, app }) {
-  return pictureFrom([base, overlay], { x: GUTTER.left, y: GUTTER.top, width, height }, app.ratio);
+function pictureOfPane({ base, overlay, width, height, theme }) {
+  return pictureFrom([base, overlay], { x: GUTTER.left, y: GUTTER.top, width, height }, theme.ratio);
 }
 
 /** @param {HTMLCanvasElement[]} canvases @param {Place} place @param {number} ratio */

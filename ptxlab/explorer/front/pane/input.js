@@ -1,121 +1,34 @@
 // Pointer, keyboard and clipboard on a pane: selecting cells, typing into them, copying and pasting.
 
-import { editText, indexOfCell } from "../matrix/matrix.js";
 import { fillWithin } from "./fill_handle.js";
 import { ZOOM_STEP } from "./camera.js";
 import { runsCell } from "../common/notebook_keys.js";
-import { ARROWS, consume, focusOn, isTouch, onMouse } from "../common/util.js";
+import { ARROWS, isTouch, onMouse } from "../common/util.js";
 
-const FAR = 1e6; // beyond every edge
+// beyond every edge
+const FAR = 1e6;
 
+// Besides what every grid listens to: row and column numbers, and the clipboard.
 /** @param {Pane} pane */
 export function listenToPane(pane) {
-  listenToCells(pane);
-  listenToHeadings(pane);
-  listenToInput(pane);
-}
-
-/** @param {Pane} pane */
-function listenToCells(pane) {
-  const { app, scroller } = pane;
-  scroller.addEventListener("scroll", () => app.scrolled(pane));
-  onMouse(scroller, "pointermove", (event) => {
-    const hit = pane.hit(event);
-    app.pointer = { x: event.clientX, y: event.clientY };
-    app.hover(hit, event);
-    const { mark } = app.selection;
-    if (hit && pane.dragging && hit.name === mark?.name)
-      app.selection.select({ ...mark, row2: hit.row, column2: hit.column }, false);
-  });
-  scroller.addEventListener("pointerleave", (event) => {
-    app.pointer = null;
-    if (!isTouch(event)) app.hover(null);
-  });
-  scroller.addEventListener("pointerdown", (event) => {
-    if ((event.target === pane.input && pane.editing) || isTouch(event)) return;
-    const hit = pane.hit(event);
-    if (!hit || event.button !== 0) return;
-    event.preventDefault();
-    pane.dragging = true;
-    window.addEventListener("pointerup", () => (pane.dragging = false), { once: true });
-    const { mark } = app.selection;
-    const isExtended = event.shiftKey && mark?.name === hit.name;
-    app.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
-  });
-  scroller.addEventListener("dblclick", () => openCell(pane));
-}
-
-// Row and column numbers. A tap on the frame is one on a cell if it is not on a number.
-/** @param {Pane} pane */
-function listenToHeadings(pane) {
-  const { app, frame } = pane;
-  /** @param {MouseEvent} event */
-  const lineAt = (event) => (event.target === frame ? pane.heading(event) : null);
-  onMouse(frame, "pointermove", (event) => app.hoverLine(lineAt(event), event));
-  onMouse(frame, "pointerleave", () => app.hoverLine(null));
+  const { frame, input, pointing, selection, tooltip } = pane;
+  onMouse(frame, "pointermove", (event) => pointing.hoverLine(pane.lineAt(event), event));
+  onMouse(frame, "pointerleave", () => pointing.hoverLine(null));
   frame.addEventListener("pointerdown", (event) => {
-    const line = event.button === 0 && lineAt(event);
-    if (!line || isTouch(event)) return;
+    const line = event.button === 0 && !isTouch(event) && pane.lineAt(event);
+    if (!line) return;
     event.preventDefault();
-    app.selection.selectLine(line);
-  });
-  frame.addEventListener("click", (event) => {
-    if (!isTouch(event)) return;
-    const line = lineAt(event);
-    if (!line) tapCell(pane, event);
-    else {
-      app.selection.selectLine(line);
-      app.hoverLine(line, event);
-    }
-  });
-}
-
-// A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard
-// appears.
-/** @param {Pane} pane @param {MouseEvent} event */
-function tapCell(pane, event) {
-  const { app } = pane;
-  const hit = pane.hit(event);
-  if (!hit || pane.editing) return;
-  const isAgain = pane.tapped && app.selection.isAt(hit);
-  pane.tapped = true;
-  if (isAgain && app.matrices[hit.name].editable) {
-    app.hover(null);
-    pane.input.inputMode = "text";
-    pane.input.blur(); // a keyboard appears only for a field that gets the focus
-    focusOn(pane.input);
-    openEditor(pane);
-    return;
-  }
-  pane.input.inputMode = "none";
-  app.selection.select(hit);
-  app.hover(hit, event);
-}
-
-/** @param {Pane} pane */
-function listenToInput(pane) {
-  const { app, input } = pane;
-  input.addEventListener("focus", () => {
-    if (!app.selection.mark || !pane.names.includes(app.selection.mark.name))
-      app.selection.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
-    else app.drawMarksSoon();
+    selection.selectLine(line);
   });
   input.addEventListener("blur", () => {
-    if (app.selection.mark && pane.names.includes(app.selection.mark.name))
-      pane.left = { ...app.selection.mark };
-    commitTyping(pane);
+    if (selection.mark && pane.names.includes(selection.mark.name)) pane.left = { ...selection.mark };
     pane.tapped = false;
-    app.drawMarksSoon();
-  });
-  input.addEventListener("input", () => beginTyping(pane));
-  input.addEventListener("keydown", (event) => {
-    if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) consume(event);
   });
   /** @param {ClipboardEvent} event */
   const copy = (event) => {
-    if (pane.editing || !app.selection.mark || !event.clipboardData) return false;
+    if (pane.editing || !selection.mark || !event.clipboardData) return false;
     event.preventDefault();
-    event.clipboardData.setData("text/plain", app.selection.text());
+    event.clipboardData.setData("text/plain", selection.text());
     return true;
   };
   input.addEventListener("copy", copy);
@@ -126,136 +39,59 @@ function listenToInput(pane) {
     const text = event.clipboardData?.getData("text/plain");
     if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
     event.preventDefault();
-    stopTyping(pane);
-    app.tooltip.dismiss(); // it would cover the block, until the pointer moves
-    app.send({ type: "paste", ...selectedRange(app), text });
+    pane.stopTyping();
+    tooltip.dismiss(); // it would cover the block, until the pointer moves
+    pane.send({ type: "paste", ...selectedRange(selection), text });
   });
 }
 
 // The selected range, as Python takes it.
-/** @param {App} app @returns {Required<Mark>} */
-function selectedRange(app) {
-  const { name, top, left, bottom, right } = app.selection.range();
+/** @param {CellSelection} selection @returns {Required<Mark>} */
+function selectedRange(selection) {
+  const { name, top, left, bottom, right } = selection.range();
   return { name, row: top, column: left, row2: bottom, column2: right };
 }
 
 /** @param {Pane} pane */
 function clearCells(pane) {
-  pane.app.send({ type: "clear_cells", ...selectedRange(pane.app) });
+  pane.send({ type: "clear_cells", ...selectedRange(pane.selection) });
 }
 
-// -- typing --
-
-/** @param {Pane} pane */
-function beginTyping(pane) {
-  const { matrices } = pane.app;
-  const { mark: selection } = pane.app.selection;
-  if (!selection || !matrices[selection.name].editable) {
-    pane.input.value = "";
-    return;
-  }
-  pane.input.classList.add("editing");
-  pane.app.drawMarksSoon();
-}
-
-// Digits that are too small to be read are brought near first.
-/** @param {Pane} pane */
-function openCell(pane) {
-  const { mark } = pane.app.selection;
-  if (mark && pane.has(mark.name) && !pane.layer(mark.name).digits) pane.app.camera.goTo(mark);
-  else openEditor(pane);
-}
-
-// Opens the selected cell with what is in it, or with a text that was refused.
-/** @param {Pane} pane @param {string | null} text */
-export function openEditor(pane, text = null) {
-  const { app } = pane;
-  const { mark: selection } = app.selection;
-  if (!selection || !pane.names.includes(selection.name) || pane.editing) return;
-  const matrix = app.matrices[selection.name];
-  if (!matrix.editable) return;
-  pane.input.value = text ?? editText(matrix, indexOfCell(matrix, selection));
-  beginTyping(pane);
-  pane.input.select();
-}
-
-/** @param {Pane} pane */
-function stopTyping(pane) {
-  pane.closeTextBox();
-  pane.app.drawMarksSoon();
-}
-
-/** @param {Pane} pane */
-function commitTyping(pane) {
-  if (!pane.editing) return;
-  const text = pane.input.value.trim();
-  const { mark } = pane.app.selection; // none if another instruction was chosen in the meantime
-  if (text && mark)
-    pane.app.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
-  stopTyping(pane);
-}
-
-// -- keys: true for those that are handled --
-
+// Keys where nothing is typed: true for those that are handled.
 /** @param {Pane} pane @param {KeyboardEvent} event */
-function keyWhileTyping(pane, event) {
-  const { app } = pane;
-  const move = ARROWS[event.key];
-  if (runsCell(event)) {
-    commitTyping(pane);
-    return false;
-  }
-  if (event.key === "Enter") {
-    commitTyping(pane);
-    app.selection.move(1, 0, false, true);
-  } else if (event.key === "Tab") {
-    commitTyping(pane);
-    app.selection.move(0, event.shiftKey ? -1 : 1, false, true);
-  } else if (event.key === "Escape") stopTyping(pane);
-  else if (move?.[0]) {
-    commitTyping(pane);
-    app.selection.move(...move);
-  } else return false;
-  return true;
-}
-
-/** @param {Pane} pane @param {KeyboardEvent} event */
-function keyOnCells(pane, event) {
-  const { app } = pane;
-  if (!app.selection.mark || runsCell(event)) return false;
+export function keyOnCells(pane, event) {
+  const { content, selection, problem } = pane;
+  if (!selection.mark || runsCell(event)) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
-  const { name, row, column } = app.selection.mark;
+  const { name, row, column } = selection.mark;
+  const { rows, columns } = content.matrices[name];
   if (letter === "a")
-    app.selection.select(
-      { name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 },
-      true,
-      false,
-    );
-  else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
-  else if (move) app.selection.move(...move, event.shiftKey);
-  else if (event.key === "Enter") openCell(pane);
-  else if (event.key === "F2") openEditor(pane);
+    selection.select({ name, row: 0, column: 0, row2: rows - 1, column2: columns - 1 }, true, false);
+  else if (letter === "d" || letter === "r") fillWithin(pane, letter === "d");
+  else if (move) selection.move(...move, event.shiftKey);
+  else if (event.key === "Enter") pane.edit();
+  else if (event.key === "F2") pane.openEditor();
   else if (zoomByKey(pane, event.key)) return true;
   else if (event.key === " " && (event.shiftKey || ctrl))
     // as in a spreadsheet: selects the whole row or column
-    app.selection.selectLine(event.shiftKey ? { name, row } : { name, column });
+    selection.selectLine(event.shiftKey ? { name, row } : { name, column });
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
-    if (app.problem.dismiss()) return true;
-    if (app.selection.mark.row2 === undefined) return false; // leaves the Explorer
-    app.selection.select({ name, row, column });
+    if (problem.dismiss()) return true;
+    if (selection.mark.row2 === undefined) return false; // leaves the Explorer
+    selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix
   return true;
 }
 
 // + and - move the camera where they cannot be the sign of a number: on a result. Elsewhere Alt is held.
 /** @param {Pane} pane @param {string} key */
-function zoomByKey({ app }, key) {
-  const { mark } = app.selection;
-  if ((key !== "+" && key !== "-") || !mark || app.matrices[mark.name].editable) return false;
-  app.zoomBy(key === "+" ? ZOOM_STEP : -ZOOM_STEP);
+function zoomByKey({ content, scene, selection }, key) {
+  const { mark } = selection;
+  if ((key !== "+" && key !== "-") || !mark || content.matrices[mark.name].editable) return false;
+  scene.zoomBy(key === "+" ? ZOOM_STEP : -ZOOM_STEP);
   return true;
 }
 

@@ -8,36 +8,65 @@ import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
 import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, MIN_LETTER, MIN_ROW } from "./draw.js";
 
-const GAP = 14; // between A and D
-const BETWEEN_ROWS = 8; // between B and what is below it
-const CAPTION = 22; // height of a pane's name
+// Distances in pixels.
+// between A and D
+const GAP = 14;
+// between B and the matrices below it
+const BETWEEN_ROWS = 8;
+const BETWEEN_PRODUCTS = 8;
+// left and right of the digits of a cell, together
+const PADDING = 5;
+// above and below the digits of a cell, together
+const ROW_PADDING = 5;
+// Heights in pixels.
+// of a matrix's name
+const CAPTION = 22;
+// of a matrix's name and its column numbers
 const HEAD = CAPTION + GUTTER.top;
-const STRIP = 22; // height of C while it is zero
-const DIGITS = 13; // size of digits that are read with ease
-const PADDING = 5; // beside the digits of a cell
-const ROW = 5; // above and below them
-const BETWEEN = 8; // pixels between two products
-const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
-const SHARE = 0.6; // of the scene, that D may take for its digits
-const MIN_OF_A = 0.22; // of the width, that A keeps,
-const MAX_OF_A = 0.68; // and that it may take from D
-const MIN_CORNER = 0.6; // of the width of C, from which A is widened for it
-const MIN_OF_B = 0.33; // of the height, that B keeps
-const LARGEST = 1.5; // how much larger cells of a small instruction may be
-const WIDEST = 1.8; // how far cells are widened to fill the view,
-const HIGHEST = 1.25; // and how far they are heightened
-const BESIDE = 428; // width of lanes and registers beside the scene
-const MIN_SCENE = 400; // width of a scene that has them beside it
-export const STACKED = 600; // below this width tools move into a box
-const MIN_VIEW = 560; // height to plan for in a frame that is as high as what is in it
-const MIN_HEIGHT = 260; // of a scene
-const LOW = 330; // height of a scene that shows one matrix, while the memory of that is below it,
-const HIGHER = 48; // and how much higher it may be for its digits
-const STATUS = 40; // height of the line about what is pointed at
-const TRACE_BUTTON = 30; // of the button below the timeline,
-export const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
-const AROUND = 40; // height that a notebook takes above and below
-const PASSES = 3; // in which the scene makes room for the legend
+// of C while it is zero
+const STRIP = 22;
+// of the line about what is pointed at
+const STATUS = 40;
+// of the button below the timeline
+const TRACE_BUTTON = 30;
+// The timeline's height is planned whatever it says now, so that cells do not shrink when it says more.
+export const TIMELINE = 60;
+// of what a notebook shows above and below the Explorer
+const AROUND = 40;
+// of a scene
+const MIN_HEIGHT = 260;
+// that is planned for in a frame which is as high as its content
+const MIN_VIEW = 560;
+// A scene up to LOW shows one matrix while the memory view is open below it; HIGHER is what it may grow by, so
+// that the matrix shows its digits.
+const LOW = 330;
+const HIGHER = 48;
+// Widths in pixels.
+// of lanes and registers beside the scene
+const BESIDE = 428;
+// of a scene that has lanes and registers beside it
+const MIN_SCENE = 400;
+// of the Explorer, below which tools move into a box
+export const STACKED = 600;
+// Digits of this size are read with ease.
+const DIGITS = 13;
+// Bits of an element in one row, where bits are drawn one by one.
+const BITS_IN_ROW = 16;
+// Shares of the scene. D may take SHARE of the width for its digits; A keeps at least MIN_OF_A of the width, and
+// takes up to MAX_OF_A of it from D; B keeps at least MIN_OF_B of the height.
+const SHARE = 0.6;
+const MIN_OF_A = 0.22;
+const MAX_OF_A = 0.68;
+const MIN_OF_B = 0.33;
+// A is widened to the width of C above it if it has at least this share of it.
+const MIN_CORNER = 0.6;
+// Factors by which legible cells may grow: to fill the height of the view where an instruction is small, to fill
+// the width of the scene, and to fill its height.
+const LARGEST = 1.5;
+const WIDEST = 1.8;
+const HIGHEST = 1.25;
+// The scene is planned this often at most, because the legend below it may need more room each time.
+const PASSES = 3;
 
 // The height in which everything should be seen at once: that of the part of the page that scrolls, or less
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
@@ -52,8 +81,8 @@ export function viewHeight({ root, model }) {
 
 // The height of the lines above a saved page, which cannot be scrolled away.
 /** @param {App} app */
-export function linesAbove({ isStatic, root }) {
-  if (!isStatic || document.fullscreenElement === root) return 0;
+export function linesAbove({ content, root }) {
+  if (!content.isStatic || document.fullscreenElement === root) return 0;
   return root.getBoundingClientRect().top + window.scrollY;
 }
 
@@ -79,13 +108,13 @@ const isBeside = ({ layoutWidth, root }) =>
 /** @param {App} app */
 export function arrange(app) {
   const beside = isBeside(app);
-  app.stage.classList.toggle("ptx-narrow", !beside);
-  const width = app.stage.clientWidth - (beside ? BESIDE : 0);
+  app.scene.stage.classList.toggle("ptx-narrow", !beside);
+  const width = app.scene.stage.clientWidth - (beside ? BESIDE : 0);
   // the scene leaves room for the legend where that is below it, and less of the scene may need more words
   let legend = 0;
   for (let pass = 0; pass < PASSES; pass += 1) {
     placeScene(app, width, beside, legend);
-    const { heightBelow } = app.corner;
+    const { heightBelow } = app.scene.corner;
     if (!beside || heightBelow <= legend) break;
     legend = heightBelow;
   }
@@ -93,46 +122,49 @@ export function arrange(app) {
 
 /** @param {App} app @param {number} width @param {boolean} beside @param {number} legend its height below the scene */
 function placeScene(app, width, beside, legend) {
-  app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
-  const isAbove = app.isUnfolded("C") && !app.matrices.stored;
+  app.scene.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
+  const isAbove = app.content.isUnfolded("C") && !app.content.matrices.stored;
   const above = isAbove ? planScene(app, width, beside, legend, true) : null;
   const { plan, height } =
     above && hasCorner(above.plan) ? above : planScene(app, width, beside, legend, false);
   const one = planOne(app, plan, height);
-  app.plan = one?.plan ?? plan;
-  const { only } = app.plan;
-  app.root.dataset.only = only && app.matrices[only].lane ? only : ""; // whose registers alone are shown
+  app.scene.plan = one?.plan ?? plan;
+  const { only } = app.scene.plan;
+  app.root.dataset.only = only && app.content.matrices[only].lane ? only : ""; // whose registers alone are shown
   placeMemory(app, beside);
-  app.scene.style.width = `${width}px`;
+  app.scene.node.style.width = `${width}px`;
   const high = one?.height ?? height;
-  app.scene.style.height = `${high}px`;
-  app.beside.style.maxHeight = beside ? `${high}px` : "";
-  app.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
-  if (beside && app.beside.scrollHeight > high) app.beside.classList.remove("ptx-roomy");
-  showScene(app);
+  app.scene.node.style.height = `${high}px`;
+  app.scene.beside.style.maxHeight = beside ? `${high}px` : "";
+  app.scene.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
+  if (beside && app.scene.beside.scrollHeight > high) app.scene.beside.classList.remove("ptx-roomy");
+  showScene(app.scene);
 }
 
 /** @param {App} app @param {number} width @param {boolean} beside @param {number} legend @param {boolean} isAbove whether C is left of B */
 function planScene(app, width, beside, legend, isAbove) {
-  const count = countCells(app, isAbove);
-  const legible = legibleCells(app);
-  const widths = narrowestCells(app);
+  const count = countCells(app.content, isAbove);
+  const legible = legibleCells(app.content);
+  const widths = narrowestCells(app.content);
   /** @param {number} height */
   const plan = (height) => {
-    const room = roomIn(app, width, height, count);
+    const room = roomIn(app.content, width, height, count);
     return { height, room, cells: readableCells(count, legible, widths, room) };
   };
   const { view, height: planned } = sceneHeight(app, count, legible, beside, legend);
   let { height, room, cells } = plan(planned);
-  const isWide = cells.kx >= widths.most.kx && cells.nx >= widths.most.nx;
+  const isWide = cells.columnA >= widths.most.columnA && cells.columnB >= widths.most.columnB;
   const needed = heightOf(extentOf(count, { ...cells, ...leastRows(legible) })) + height - room.height + 1;
   // the timeline is below the view where that alone makes rows high enough for digits
   if (isWide && needed > height && needed <= view) ({ height, room, cells } = plan(needed));
   // and the button below it, where that alone makes them high enough for numbers of lanes
-  const higher = cells.rowM < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
-  if (higher && higher.cells.rowM >= LANE_NUMBER) ({ height, room, cells } = higher);
+  const higher = cells.rowA < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
+  if (higher && higher.cells.rowA >= LANE_NUMBER) ({ height, room, cells } = higher);
   const whole = isAbove ? withCorner(count, cells) : cells;
-  return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
+  return {
+    height,
+    plan: { count, whole, legible, nearest: nearestCells(app.content.matrices, legible, room), room, width },
+  };
 }
 
 // The plan of a low scene while the memory of a matrix is shown: that matrix alone, as long as the timeline does
@@ -141,11 +173,11 @@ function planScene(app, width, beside, legend, isAbove) {
 function planOne(app, plan, height) {
   const name = app.memory.isOpen && !app.timeline.movesOn && app.memory.matrix?.name;
   const { count, legible, whole, width } = plan;
-  const across = name === "A" || name === "stored" ? "kx" : "nx";
-  const down = name === "B" ? "rowK" : "rowM";
+  const across = name === "A" || name === "stored" ? "columnA" : "columnB";
+  const down = name === "B" ? "rowB" : "rowA";
   const least = leastRows(legible)[down];
-  if (!name || !app.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
-  const [columns, rows] = [across === "kx" ? count.a : count.n, down === "rowK" ? count.b : count.m];
+  if (!name || !app.content.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
+  const [columns, rows] = [across === "columnA" ? count.a : count.n, down === "rowB" ? count.b : count.m];
   const around = HEAD + CAPTION + BETWEEN_ROWS + count.gaps;
   const needed = rows * least + around + 1;
   const high = needed <= height + HIGHER ? Math.max(height, needed) : height;
@@ -160,8 +192,8 @@ function planOne(app, plan, height) {
 
 // Memory is below the scene; where lanes and registers are there, before them.
 /** @param {App} app @param {boolean} beside */
-function placeMemory({ memory, tensor, beside: registers }, beside) {
-  const next = beside ? tensor.node : registers;
+function placeMemory({ memory, tensor, scene }, beside) {
+  const next = beside ? tensor.node : scene.beside;
   if (memory.node.nextElementSibling !== next) next.before(memory.node);
 }
 
@@ -171,7 +203,7 @@ function withCorner(count, cells) {
   const { a, n } = extentOf(count, cells);
   if (n <= a || a < MIN_CORNER * n) return cells;
   const half = (a + n) / 2;
-  return { ...cells, kx: half / count.a, nx: (half - count.gaps) / count.n };
+  return { ...cells, columnA: half / count.a, columnB: (half - count.gaps) / count.n };
 }
 
 // Whether C is narrow enough for the corner left of B and above A.
@@ -182,16 +214,21 @@ function hasCorner({ count, whole }) {
 }
 
 // What is planned, as the camera sees it: from all of it to single bits.
-/** @param {App} app */
-export function showScene(app) {
-  const { count, whole, nearest, room, width } = app.plan;
-  const { nearness } = app.camera;
+/** @param {Scene} scene */
+export function showScene(scene) {
+  const { count, whole, nearest, room, width } = scene.plan;
+  const { nearness } = scene.camera;
   /** @param {keyof CellSize} side */
   const between = (side) => whole[side] * Math.max(1, nearest[side] / whole[side]) ** nearness;
-  const cells = { kx: between("kx"), nx: between("nx"), rowM: between("rowM"), rowK: between("rowK") };
+  const cells = {
+    columnA: between("columnA"),
+    columnB: between("columnB"),
+    rowA: between("rowA"),
+    rowB: between("rowB"),
+  };
   const extent = extentOf(count, cells);
-  if (app.plan.only) placeOne(app, app.plan.only, cells, extent);
-  else placePanes(app, cells, windows(extent, room), width);
+  if (scene.plan.only) placeOne(scene, scene.plan.only, cells, extent);
+  else placePanes(scene, cells, windows(extent, room), width);
 }
 
 // The nearness, from 0 to 1, from which all digits can be read.
@@ -208,40 +245,45 @@ export function legibleNearness({ whole, legible, nearest }) {
 }
 
 // How many cells there are along each side; scale factors and gaps count as parts of cells.
-/** @param {App} app @param {boolean} isAbove @returns {CellCount} */
-function countCells(app, isAbove) {
-  const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (app.matrices);
-  const products = app.instruction.mma_count;
-  const gaps = products > 1 ? products * BETWEEN : 0;
+/** @param {Content} content @param {boolean} isAbove @returns {CellCount} */
+function countCells(content, isAbove) {
+  const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (content.matrices);
+  const products = content.instruction.mma_count;
+  const gaps = products > 1 ? products * BETWEEN_PRODUCTS : 0;
   return {
-    a: A.columns + (SFA ? SFA.columns * tagShare(app) : 0),
+    a: A.columns + (SFA ? SFA.columns * tagShare(content) : 0),
     n: B.columns,
     b: B.rows + (SFB ? SFB.rows : 0),
     m: A.rows,
     gaps,
-    tiers: app.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
+    tiers: content.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
     isAbove, // or left of B
     aboveA: Boolean(stored) || isAbove, // compressed A or C is above A
   };
 }
 
 // Cells whose digits are of the least size that is read with ease.
-/** @param {App} app @returns {CellSize} */
-function legibleCells(app) {
-  const { A, B, D, SFB } = /** @type {AnyMatrices} */ (app.matrices);
+/** @param {Content} content @returns {CellSize} */
+function legibleCells(content) {
+  const { A, B, D, SFB } = /** @type {AnyMatrices} */ (content.matrices);
   /** @param {number} letters */
   const wide = (letters) => letters * DIGITS * LETTER + PADDING;
-  const [a, b, d, c] = app.widest.map(wide);
-  const factors = SFB ? wide(app.labelSize(SFB).letters) : 0;
+  const [a, b, d, c] = content.widest.map(wide);
+  const factors = SFB ? wide(content.labelSize(SFB).letters) : 0;
   /** @param {Matrix[]} matrices */
   const high = (...matrices) =>
-    Math.max(...matrices.map((matrix) => app.labelSize(matrix).lines)) * DIGITS + ROW;
-  return { kx: a, nx: Math.max(b, d, app.isUnfolded("C") ? c : 0, factors), rowM: high(A, D), rowK: high(B) };
+    Math.max(...matrices.map((matrix) => content.labelSize(matrix).lines)) * DIGITS + ROW_PADDING;
+  return {
+    columnA: a,
+    columnB: Math.max(b, d, content.isUnfolded("C") ? c : 0, factors),
+    rowA: high(A, D),
+    rowB: high(B),
+  };
 }
 
 // Cells whose bits are drawn one by one, if one fits its pane.
-/** @param {App} app @param {CellSize} legible @param {Size} room @returns {CellSize} */
-function nearestCells({ matrices: { A, B, D } }, legible, room) {
+/** @param {Matrices} matrices @param {CellSize} legible @param {Size} room @returns {CellSize} */
+function nearestCells({ A, B, D }, legible, room) {
   /** @param {Matrix[]} matrices */
   const wide = (...matrices) =>
     Math.max(...matrices.map(({ bits }) => Math.min(bits, BITS_IN_ROW))) * BIT_SIZE.width + 16;
@@ -253,10 +295,10 @@ function nearestCells({ matrices: { A, B, D } }, legible, room) {
     6;
   const most = 0.45 * room.width;
   const sizes = {
-    kx: Math.min(most, wide(A)),
-    nx: Math.min(most, wide(B, D)),
-    rowM: high(A, D),
-    rowK: high(B),
+    columnA: Math.min(most, wide(A)),
+    columnB: Math.min(most, wide(B, D)),
+    rowA: high(A, D),
+    rowB: high(B),
   };
   const sides = /** @type {(keyof CellSize)[]} */ (Object.keys(sizes));
   for (const side of sides) sizes[side] = Math.max(sizes[side], 1.5 * legible[side]);
@@ -264,8 +306,8 @@ function nearestCells({ matrices: { A, B, D } }, legible, room) {
 }
 
 /** @param {CellCount} count @param {CellSize} cells @returns {Extent} */
-function extentOf({ a, n, b, m, gaps, tiers, aboveA, isAbove }, { kx, nx, rowM, rowK }) {
-  return { a: a * kx, n: n * nx + gaps, b: b * rowK, m: m * rowM + gaps, tiers, aboveA, isAbove };
+function extentOf({ a, n, b, m, gaps, tiers, aboveA, isAbove }, { columnA, columnB, rowA, rowB }) {
+  return { a: a * columnA, n: n * columnB + gaps, b: b * rowB, m: m * rowA + gaps, tiers, aboveA, isAbove };
 }
 
 // The height of B and what is beside it, and that of everything.
@@ -275,12 +317,12 @@ const aboveD = ({ b, m, aboveA }) => (aboveA ? Math.max(b, m) : b);
 const heightOf = (extent) => aboveD(extent) + extent.tiers * extent.m;
 
 // What cells have of the scene: all but names and headings.
-/** @param {App} app @param {number} width @param {number} height @param {CellCount} count @returns {Size} */
-function roomIn(app, width, height, { tiers, isAbove }) {
+/** @param {Content} content @param {number} width @param {number} height @param {CellCount} count @returns {Size} */
+function roomIn(content, width, height, { tiers, isAbove }) {
   const strip = (tiers > 1 ? HEAD : STRIP) + BETWEEN_ROWS;
   return {
     width: width - 2 * GUTTER.left - GAP - 6,
-    height: height - 2 * (HEAD + BETWEEN_ROWS) - (app.matrices.C && !isAbove ? strip : 0),
+    height: height - 2 * (HEAD + BETWEEN_ROWS) - (content.matrices.C && !isAbove ? strip : 0),
   };
 }
 
@@ -289,62 +331,71 @@ function roomIn(app, width, height, { tiers, isAbove }) {
 function sceneHeight(app, count, legible, beside, legend) {
   const memory = app.memory.layout() + app.tensor.layout();
   const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
-  const below = STATUS + legend + (app.quiz.data ? 0 : timeline); // which a question hides
+  const below = STATUS + legend + (app.content.quiz.data ? 0 : timeline); // which a question hides
   const around = Math.max(AROUND, beside ? linesAbove(app) : 0);
-  const view = viewHeight(app) - app.stage.offsetTop - memory - around;
+  const view = viewHeight(app) - app.scene.stage.offsetTop - memory - around;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
-  const side = beside ? Math.min(view - below, app.beside.scrollHeight) : 0;
+  const side = beside ? Math.min(view - below, app.scene.beside.scrollHeight) : 0;
   return { view, height: Math.max(MIN_HEIGHT, Math.min(view - below, Math.max(needed, side))) };
 }
 
 // Rows whose lines of digits stand as close as they may.
-/** @param {Pick<CellSize, "rowM" | "rowK">} rows */
-function leastRows({ rowM, rowK }) {
+/** @param {Pick<CellSize, "rowA" | "rowB">} rows */
+function leastRows({ rowA, rowB }) {
   /** @param {number} row */
-  const least = (row) => ((row - ROW) / DIGITS) * MIN_ROW;
-  return { rowM: least(rowM), rowK: least(rowK) };
+  const least = (row) => ((row - ROW_PADDING) / DIGITS) * MIN_ROW;
+  return { rowA: least(rowA), rowB: least(rowB) };
 }
 
 // Cells with which all of it is seen. Those of D are legible as long as that leaves enough for A and B.
 /** @param {CellCount} count @param {CellSize} legible @param {Size} room @returns {CellSize} */
 function wholeCells(count, legible, { width, height }) {
   const { a, n, b, m, tiers, aboveA } = extentOf(count, legible);
-  let { kx, nx, rowM, rowK } = legible;
+  let { columnA, columnB, rowA, rowB } = legible;
   const wider = Math.min(width / (a + n), WIDEST);
-  if (wider >= 1) [kx, nx] = [kx * wider, nx * wider];
+  if (wider >= 1) [columnA, columnB] = [columnA * wider, columnB * wider];
   else {
     const wideA =
       n <= SHARE * width ? width - n : Math.min(a, clamp(a * wider, MIN_OF_A * width, MAX_OF_A * width));
-    kx = wideA / count.a;
-    nx = (width - wideA - count.gaps) / count.n;
+    columnA = wideA / count.a;
+    columnB = (width - wideA - count.gaps) / count.n;
   }
   const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA, isAbove: false }), HIGHEST);
   // all of them a little smaller, as long as their digits are drawn; then those of B
   const least = leastRows(legible);
-  if (higher * rowM >= least.rowM && higher * rowK >= least.rowK)
-    [rowM, rowK] = [rowM * higher, rowK * higher];
+  if (higher * rowA >= least.rowA && higher * rowB >= least.rowB)
+    [rowA, rowB] = [rowA * higher, rowB * higher];
   else {
     const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, MIN_OF_B * height));
-    rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
-    rowK = Math.min(rowK, (height - tiers * (count.m * rowM + count.gaps)) / count.b);
+    rowA = Math.min(rowA, (most / tiers - count.gaps) / count.m);
+    rowB = Math.min(rowB, (height - tiers * (count.m * rowA + count.gaps)) / count.b);
   }
-  return { kx, nx, rowM, rowK };
+  return { columnA, columnB, rowA, rowB };
 }
 
 // Cells that show all digits or, where there is no room for them, condensed and then rounded ones: in as many
 // matrices as can have their numbers.
 /** @param {CellCount} count @param {CellSize} legible @param {NarrowestCells} widths @param {Size} room @returns {CellSize} */
 function readableCells(count, legible, { full, all, most }, room) {
-  const choices = [full, all, { kx: most.kx, nx: all.nx }, { kx: all.kx, nx: most.nx }, most];
+  const choices = [
+    full,
+    all,
+    { columnA: most.columnA, columnB: all.columnB },
+    { columnA: all.columnA, columnB: most.columnB },
+    most,
+  ];
   const needed = [legible, ...choices.map((widths) => ({ ...legible, ...widths }))];
-  const fitting = needed.find(({ kx, nx }) => count.a * kx + count.n * nx + count.gaps <= room.width);
+  const fitting = needed.find(
+    ({ columnA, columnB }) => count.a * columnA + count.n * columnB + count.gaps <= room.width,
+  );
   if (fitting) return wholeCells(count, fitting, room);
   // numbers in as many as can have them, then all of their digits
   const plans = [legible, ...[full, most].map((widths) => ({ ...legible, ...widths }))];
   /** @param {CellSize} cells */
   const readable = (cells) =>
     [most, full].reduce(
-      (sum, { kx, nx }) => 2 * sum + Number(cells.kx > kx - 0.01) + Number(cells.nx > nx - 0.01),
+      (sum, { columnA, columnB }) =>
+        2 * sum + Number(cells.columnA > columnA - 0.01) + Number(cells.columnB > columnB - 0.01),
       0,
     );
   return plans
@@ -353,18 +404,18 @@ function readableCells(count, legible, { full, all, most }, room) {
 }
 
 // Widths of cells with condensed digits: for all digits, for all numbers in fewer of them, and for most.
-/** @param {App} app @returns {NarrowestCells} */
-function narrowestCells(app) {
-  const { A, B, C, D } = app.matrices;
-  const isValue = app.quiz.display("label") === "value";
-  const beside = app.isUnfolded("C") ? [B, C, D] : [B, D];
+/** @param {Content} content @returns {NarrowestCells} */
+function narrowestCells(content) {
+  const { A, B, C, D } = content.matrices;
+  const isValue = content.display("label") === "value";
+  const beside = content.isUnfolded("C") ? [B, C, D] : [B, D];
   /** @param {(matrix: Matrix) => number} letters */
   const widths = (letters) => {
     /** @param {Matrix[]} matrices */
     const wide = (matrices) => Math.max(...matrices.map(letters)) * MIN_LETTER + BESIDE_DIGITS;
-    return { kx: wide([A]), nx: wide(beside) };
+    return { columnA: wide([A]), columnB: wide(beside) };
   };
-  const full = widths((matrix) => app.labelSize(matrix).letters);
+  const full = widths((matrix) => content.labelSize(matrix).letters);
   if (!isValue) return { full, all: full, most: full };
   return {
     full,
@@ -393,11 +444,12 @@ function windows(extent, { width, height }) {
   };
 }
 
-/** @param {App} app @param {CellSize} cells @param {Extent} seen @param {number} width */
-function placePanes(app, cells, seen, width) {
+/** @param {Scene} scene @param {CellSize} cells @param {Extent} seen @param {number} width */
+function placePanes(scene, cells, seen, width) {
   const left = Math.max(0, Math.floor((width - (seen.a + seen.n + 2 * GUTTER.left + GAP)) / 2));
   const x = { a: left, n: left + GUTTER.left + Math.ceil(seen.a) + GAP };
-  const first = Math.ceil(Math.max(seen.b, seen.above ?? 0)); // the height of what is above A and D
+  // the height of what is above A and D
+  const first = Math.ceil(Math.max(seen.b, seen.above ?? 0));
   const second = HEAD + first + BETWEEN_ROWS;
   /** @type {Record<string, [x: number, y: number, width: number, height: number]>} */
   const places = {
@@ -409,26 +461,26 @@ function placePanes(app, cells, seen, width) {
       ? [x.n - GAP - GUTTER.left - Math.ceil(seen.n), first - Math.ceil(seen.m), seen.n, seen.m]
       : [x.n, second + HEAD + Math.ceil(seen.m) + BETWEEN_ROWS, seen.n, seen.m],
   };
-  for (const pane of app.panes) {
+  for (const pane of scene.panes) {
     const [name] = pane.names;
     const [right, down, wide, high] = places[name];
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
-    const row = name === "B" ? cells.rowK : cells.rowM;
-    pane.arrange(layersOf(app, name, cells), row, { width: wide, height: high });
+    const row = name === "B" ? cells.rowB : cells.rowA;
+    pane.arrange(layersOf(scene, name, cells), row, { width: wide, height: high });
   }
-  app.corner.place({
+  scene.corner.place({
     width: (seen.isAbove ? places.C[0] : x.n) - GAP,
     height: seen.above && !seen.isAbove ? places.stored[1] : second - BETWEEN_ROWS,
   });
 }
 
 // One matrix, and the names of the others below it.
-/** @param {App} app @param {Name} only @param {CellSize} cells @param {Extent} extent */
-function placeOne(app, only, cells, { a, n, b, m }) {
-  const { room, width } = app.plan;
-  const others = app.panes.filter(({ names }) => names[0] !== only);
+/** @param {Scene} scene @param {Name} only @param {CellSize} cells @param {Extent} extent */
+function placeOne(scene, only, cells, { a, n, b, m }) {
+  const { room, width } = scene.plan;
+  const others = scene.panes.filter(({ names }) => names[0] !== only);
   let below = 0;
-  for (const pane of [...app.panes.filter(({ names }) => names[0] === only), ...others]) {
+  for (const pane of [...scene.panes.filter(({ names }) => names[0] === only), ...others]) {
     const [name] = pane.names;
     const size = {
       width: Math.min(name === "A" || name === "stored" ? a : n, room.width),
@@ -439,34 +491,36 @@ function placeOne(app, only, cells, { a, n, b, m }) {
     if (name === only) below = HEAD + Math.ceil(size.height) + BETWEEN_ROWS;
     else size.width = share - GUTTER.left;
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
-    pane.arrange(layersOf(app, name, cells), name === "B" ? cells.rowK : cells.rowM, size);
+    pane.arrange(layersOf(scene, name, cells), name === "B" ? cells.rowB : cells.rowA, size);
   }
-  app.corner.place({ width: 0, height: 0 });
+  scene.corner.place({ width: 0, height: 0 });
 }
 
 // The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
 // compressed A has a nibble for every chunk, and several products have gaps between them.
 
 // The width of a scale factor of A in columns.
-/** @param {App} app */
-function tagShare(app) {
-  const [letters] = app.widest;
-  const own = app.labelSize(app.matrices.SFA).letters;
+/** @param {Content} content */
+function tagShare(content) {
+  const [letters] = content.widest;
+  const own = content.labelSize(content.matrices.SFA).letters;
   return Math.max(3, own + 0.6) / Math.max(1.5, letters + 0.6); // its heading has three letters
 }
 
-/** @param {App} app @param {Name} name @param {CellSize} cells @returns {Plan[]} */
-function layersOf(app, name, { kx, nx, rowM, rowK }) {
-  if (name === "A") return layersOfA(app, kx, rowM);
-  if (name === "B") return layersOfB(app, nx, rowK);
-  return name === "stored" ? layersOfStored(app, kx) : layersOfD(app, name, nx, rowM);
+/** @param {Scene} scene @param {Name} name @param {CellSize} cells @returns {Plan[]} */
+function layersOf({ content, plan }, name, { columnA, columnB, rowA, rowB }) {
+  if (name === "A") return layersOfA(content, columnA, rowA);
+  if (name === "B") return layersOfB(content, columnB, rowB);
+  return name === "stored"
+    ? layersOfStored(content.instruction, plan.count, columnA)
+    : layersOfD(content, name, columnB, rowA);
 }
 
 // A with the scale factor of each block of a row before it; several products have a gap between them.
-/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfA(app, width, row) {
+/** @param {Content} content @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfA(content, width, row) {
   /** @type {AnyMatrices} */
-  const { A, SFA } = app.matrices;
+  const { A, SFA } = content.matrices;
   if (A.products)
     return [
       {
@@ -480,7 +534,7 @@ function layersOfA(app, width, row) {
     ];
   if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
   const per = A.columns / SFA.columns;
-  const tag = tagShare(app) * width;
+  const tag = tagShare(content) * width;
   const period = per * width + tag;
   return [
     { name: "A", per, period, offset: tag, width },
@@ -489,10 +543,9 @@ function layersOfA(app, width, row) {
 }
 
 // Compressed A, as wide as dense A with its scale factors: each chunk begins with its nibble.
-/** @param {App} app @param {number} width @returns {Plan[]} */
-function layersOfStored(app, width) {
-  const { k, chunk, kept } = app.instruction;
-  const period = (chunk * width * app.plan.count.a) / k;
+/** @param {InstructionInfo} instruction @param {CellCount} count @param {number} width @returns {Plan[]} */
+function layersOfStored({ k, chunk, kept }, count, width) {
+  const period = (chunk * width * count.a) / k;
   const nibble = Math.max(period / (kept + 2), Math.min(4 * DIGITS * LETTER + PADDING, 0.48 * period));
   const gap = period > 20 ? 3 : 0;
   return [
@@ -502,10 +555,10 @@ function layersOfStored(app, width) {
 }
 
 // B with the scale factor of each block of a column above it; several products are side by side.
-/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfB(app, width, row) {
+/** @param {Content} content @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfB(content, width, row) {
   /** @type {AnyMatrices} */
-  const { B, SFB } = app.matrices;
+  const { B, SFB } = content.matrices;
   const across = { per: B.columns, period: B.columns * width, offset: 0, width };
   if (B.products)
     return [
@@ -513,7 +566,7 @@ function layersOfB(app, width, row) {
         name: "B",
         ...across,
         per: B.columns / B.products.count,
-        period: across.period / B.products.count + BETWEEN,
+        period: across.period / B.products.count + BETWEEN_PRODUCTS,
       },
     ];
   if (!SFB) return [{ name: "B", ...across }];
@@ -526,13 +579,13 @@ function layersOfB(app, width, row) {
 }
 
 // C or D. Each of several products is placed where its rows of A and its columns of B meet.
-/** @param {App} app @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfD(app, name, width, row) {
-  const matrix = app.matrices[name];
+/** @param {Content} content @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfD(content, name, width, row) {
+  const matrix = content.matrices[name];
   const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
   if (!matrix.products) return [across];
   const { count } = matrix.products;
-  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN];
+  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN_PRODUCTS];
   return [
     {
       ...across,
@@ -546,5 +599,5 @@ function layersOfD(app, name, width, row) {
 // Rows in parts with a gap after each.
 /** @param {number} per @param {number} size @returns {Along} */
 function withGaps(per, size) {
-  return { per, period: per * size + BETWEEN, offset: 0, size };
+  return { per, period: per * size + BETWEEN_PRODUCTS, offset: 0, size };
 }

@@ -1,16 +1,18 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { clamp, focusOn, make, makeButton, paint, write } from "../common/util.js";
+import { ARROWS, clamp, focusOn, focusedIn, make, makeButton, paint, write } from "../common/util.js";
+import { editText, indexOfCell } from "../matrix/matrix.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
-import { ScrollArea } from "../common/scroll_area.js";
+import { CanvasGrid } from "../common/canvas_grid.js";
 import { holderNoun } from "../matrix/describe.js";
 import { drawPane, drawPaneMarks, numbersShown } from "./draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
-import { listenToPane } from "./input.js";
+import { keyOnCells, listenToPane } from "./input.js";
 
-const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"]; // captions
+// captions
+const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"];
 
 // The index at a distance in pixels, where every `per` indices a new period begins.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
@@ -31,9 +33,9 @@ function lengthOf(caption) {
   return Math.max(...boxes.map(({ right }) => right)) - Math.min(...boxes.map(({ left }) => left));
 }
 
-export class Pane extends ScrollArea {
-  /** @param {App} app @param {HTMLElement} parent @param {Name[]} names @param {Axis[]} axes */
-  constructor(app, parent, names, axes) {
+export class Pane extends CanvasGrid {
+  /** @param {App} app @param {Scene} scene @param {Name[]} names @param {Axis[]} axes */
+  constructor(app, scene, names, axes) {
     super(app, {
       head: GUTTER,
       frame: "ptx-frame",
@@ -41,41 +43,50 @@ export class Pane extends ScrollArea {
       bar: 0, // edges and the map tell that there is more
       attributes: { "data-matrix": names[0] },
     });
+    this.scene = scene;
     this.names = names;
     this.axes = axes;
     this.layers = /** @type {Layer[]} */ ([]);
     this.row = 0;
     this.total = { width: 0, height: 0 };
-    this.captionLengths = /** @type {Map<string, number[]>} */ (new Map()); // with fewer and fewer words
-    this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
+    // with fewer and fewer words
+    this.captionLengths = /** @type {Map<string, number[]>} */ (new Map());
+    // what the caption and the canvases show
+    this.captionKey = this.drawn = this.marked = "";
     this.painted = /** @type {Matrix[]} */ ([]);
-    this.warpNames = /** @type {Place[]} */ ([]); // where names of warps are, over which no lane is outlined
+    // where names of warps are, over which no lane is outlined
+    this.warpNames = /** @type {Place[]} */ ([]);
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
     this.farthest = { x: 0, y: 0 }; // and how far it can be
-    this.isFolded = false; // whether only its name is shown
+    // whether only its name is shown
+    this.isFolded = false;
     this.dragging = this.tapped = false;
-    this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
+    this.node = make("figure", "ptx-pane", scene.node, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.node.append(this.frame);
     this.handle = new FillHandle(this);
-    this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
-    this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
+    // over the cells that just changed
+    this.flash = /** @type {HTMLElement | null} */ (null);
+    // what was selected when the focus left
+    this.left = /** @type {Mark | null} */ (null);
     this.refusalBox = /** @type {HTMLElement | null} */ (null);
-    this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
+    // why it is empty
+    this.unknown = /** @type {HTMLElement | null} */ (null);
     this.shownRefusal = /** @type {Refusal | null} */ (null);
     listenToPane(this);
+    this.listen();
   }
 
   // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
   /** @param {Plan[]} layers @param {number} row @param {Size} view */
   arrange(layers, row, view) {
-    const { app } = this;
-    const main = app.matrices[this.names[0]];
+    const { content } = this;
+    const main = content.matrices[this.names[0]];
     const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
-    this.isFolded = !app.isUnfolded(this.names[0]) || this.isAside;
+    this.isFolded = !content.isUnfolded(this.names[0]) || this.isAside;
     this.frame.hidden = this.isFolded;
     this.layers = layers
-      .filter((layer) => app.matrices[layer.name])
+      .filter((layer) => content.matrices[layer.name])
       .map((layer) => ({ down: plain, ...layer }));
     this.row = row;
     const [{ per, period, wide, down }] = this.layers;
@@ -87,13 +98,14 @@ export class Pane extends ScrollArea {
     this.caption.style.width = `${GUTTER.left + this.width}px`;
     this.farthest = { x: this.total.width - this.width, y: this.total.height - this.height };
     this.endFlash();
-    this.drawn = this.marked = ""; // other cells are seen
+    // other cells are seen
+    this.drawn = this.marked = "";
     this.updateCaption();
   }
 
   // Whether another matrix is seen alone.
   get isAside() {
-    const { only } = this.app.plan;
+    const { only } = this.scene.plan;
     return only !== undefined && only !== this.names[0];
   }
 
@@ -103,13 +115,12 @@ export class Pane extends ScrollArea {
   }
 
   updateCaption() {
-    const { app } = this;
-    const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
-    const here =
-      app.selection.mark && this.names.includes(app.selection.mark.name) ? app.selection.mark : null;
+    const { content, pointing, selection } = this;
+    const parts = this.names.map((name) => content.matrices[name]).filter(Boolean);
+    const here = selection.mark && this.names.includes(selection.mark.name) ? selection.mark : null;
     this.input.setAttribute(
       "aria-label",
-      here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
+      here ? pointing.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
     );
     this.showUnknown();
     const key = this.captionContent(parts);
@@ -121,24 +132,23 @@ export class Pane extends ScrollArea {
   // What the caption depends on.
   /** @param {Matrix[]} parts */
   captionContent(parts) {
-    const { app } = this;
+    const { app, content } = this;
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
-      [this.isFolded, this.isAside, app.look, app.memory.sent.name, app.tensor.isOpen],
+      [this.isFolded, this.isAside, content.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
     ]);
   }
 
   /** @param {Matrix[]} parts */
   drawCaption(parts) {
-    const { app } = this;
-    const focused = /** @type {HTMLElement | null} */ (app.focused());
-    const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
+    const { app, content } = this;
+    const hadFocus = focusedIn(this.caption)?.dataset.memory !== undefined;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       const { label, rows, columns, name, type } = matrix;
       make("b", "", this.caption, { text: label });
-      const size = !app.isUnfolded(name)
+      const size = !content.isUnfolded(name)
         ? " = 0"
         : ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
       make("span", "ptx-caption-size", this.caption, { text: `${name.startsWith("SF") ? "" : size}   ` });
@@ -150,7 +160,7 @@ export class Pane extends ScrollArea {
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     if (main?.name === "C" && !this.isAside) this.addFold();
-    if (main && app.isUnfolded(main.name)) this.addMemory(main, hadFocus);
+    if (main && content.isUnfolded(main.name)) this.addMemory(main, hadFocus);
     if (main && !this.isFolded) {
       if (main.name === "D" && main.place) this.addTensor();
       this.addLegend(main);
@@ -160,7 +170,7 @@ export class Pane extends ScrollArea {
 
   // Says why D is empty, where no model computes it.
   showUnknown() {
-    const sentence = this.app.matrices[this.names[0]]?.unknown ?? "";
+    const sentence = this.content.matrices[this.names[0]]?.unknown ?? "";
     if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
     if (this.unknown) write(this.unknown, sentence);
     if (sentence) return;
@@ -187,10 +197,10 @@ export class Pane extends ScrollArea {
 
   // C is a strip while it is zero; this opens it.
   addFold() {
-    const { app, isFolded } = this;
-    const { label } = app.matrices.C;
-    const press = () => app.set("show_c", isFolded);
-    if (!isFolded && !app.model.get("show_c")) return; // it is not zero
+    const { isFolded, content } = this;
+    const { label } = content.matrices.C;
+    const press = () => content.set("show_c", isFolded);
+    if (!isFolded && !content.model.get("show_c")) return; // it is not zero
     makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
       tabindex: "-1",
       "aria-expanded": !isFolded,
@@ -231,23 +241,23 @@ export class Pane extends ScrollArea {
   // What the colours mean, beside the name of the matrix.
   /** @param {Matrix} matrix */
   addLegend(matrix) {
-    const legend = legendOf(this.app, matrix);
+    const legend = legendOf(this.content.display("colour_by"), matrix);
     if (!legend) return;
     const node = make("span", "ptx-legend", this.caption, { role: "group", "aria-label": "colours" });
     make("span", "", node, { text: legend.title });
     for (const [text, tint, title] of legend.cells)
-      paint(make("span", "ptx-key", node, { title, text }), this.app.colours[tint]);
+      paint(make("span", "ptx-key", node, { title, text }), this.theme.colours[tint]);
   }
 
   // Where numbers are not what Show asks for, the caption says so; pressed, the camera comes near enough.
   addNumbers() {
-    const { app } = this;
+    const { content, scene } = this;
     const numbers = numbersShown(this);
     if (!numbers) return;
-    const label = app.quiz.display("label");
+    const label = content.display("label");
     const what = label === "value" ? "values" : label;
-    const text = numbers === "lanes" ? `numbers are ${holderNoun(app.instruction)}s` : "rounded to fit";
-    const zoomIn = () => app.zoomTo(app.camera.legible, null);
+    const text = numbers === "lanes" ? `numbers are ${holderNoun(content.instruction)}s` : "rounded to fit";
+    const zoomIn = () => scene.zoomTo(scene.camera.legible, null);
     const button = makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, {
       tabindex: "-1",
       title: `The cells are too small for ${numbers === "lanes" ? what : "all digits"}: zoom in`,
@@ -275,7 +285,7 @@ export class Pane extends ScrollArea {
       layer.offset +
       ((column % layer.per) + end) * layer.width +
       (layer.shift?.(row) ?? 0);
-    return Math.round(start * this.app.ratio) / this.app.ratio;
+    return Math.round(start * this.theme.ratio) / this.theme.ratio;
   }
 
   // Upper edge of a row.
@@ -288,13 +298,13 @@ export class Pane extends ScrollArea {
   // pixels; in a gap the nearest one, or none if `sharp`.
   /** @param {Layer} layer @param {number} py */
   rowAt({ name, down }, py, sharp = false) {
-    return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp);
+    return indexAt({ ...down, count: this.content.matrices[name].rows }, py, sharp);
   }
 
   /** @param {Layer} layer @param {number} px @param {number} row */
   columnAt(layer, px, row, sharp = false) {
     return indexAt(
-      { ...layer, size: layer.width, count: this.app.matrices[layer.name].columns },
+      { ...layer, size: layer.width, count: this.content.matrices[layer.name].columns },
       px - (layer.shift?.(row) ?? 0),
       sharp,
     );
@@ -303,7 +313,7 @@ export class Pane extends ScrollArea {
   // How many rows a distance in pixels is.
   /** @param {number} pixels */
   rowsIn(pixels) {
-    return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows);
+    return Math.round((pixels / this.total.height) * this.content.matrices[this.names[0]].rows);
   }
 
   /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
@@ -339,16 +349,13 @@ export class Pane extends ScrollArea {
     const cell = this.hit({ clientX, clientY }) ?? this.nearest(this.names[0], { clientX, clientY });
     const { x, y, width, height } = this.rect(cell.name, cell.row, cell.column);
     const point = this.pointUnder({ clientX, clientY });
-    return {
-      cell,
-      right: clamp((point.x - x) / width, 0, 1),
-      down: clamp((point.y - y) / height, 0, 1),
-    };
+    return { cell, right: clamp((point.x - x) / width, 0, 1), down: clamp((point.y - y) / height, 0, 1) };
   }
 
-  // The row or column whose heading is under the pointer.
+  // The row or column whose number is under the pointer.
   /** @param {MouseEvent} event @returns {Line | null} */
-  heading(event) {
+  lineAt(event) {
+    if (event.target !== this.frame) return null;
     const box = this.scroller.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const layer = this.layers[0];
@@ -358,6 +365,109 @@ export class Pane extends ScrollArea {
     if (y >= 0 || x < 0 || x >= this.width) return null;
     const inProduct = layer.shift ? px % layer.shift(layer.down.per) : px;
     return { name: layer.name, column: this.columnAt(layer, inProduct, 0) };
+  }
+
+  // -- as a grid, in which the selected cell is the chosen place --
+
+  scrolled() {
+    this.scene.scrolled(this);
+  }
+
+  /** @param {MouseEvent} event */
+  point(event) {
+    const { selection, scene, pointing } = this;
+    const hit = this.hit(event);
+    scene.camera.pointer = { x: event.clientX, y: event.clientY };
+    pointing.hover(hit, event);
+    if (hit && this.dragging && hit.name === selection.mark?.name)
+      selection.select({ ...selection.mark, row2: hit.row, column2: hit.column }, false);
+  }
+
+  leave() {
+    this.scene.camera.pointer = null;
+    this.pointing.hover(null);
+  }
+
+  /** @param {MouseEvent} event */
+  press(event) {
+    const { mark } = this.selection;
+    const hit = this.hit(event);
+    if (!hit) return false;
+    this.dragging = true;
+    window.addEventListener("pointerup", () => (this.dragging = false), { once: true });
+    const isExtended = event.shiftKey && mark?.name === hit.name;
+    this.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
+    return true;
+  }
+
+  // A tap shows what pointing shows and selects the cell; a second one opens it. One on a number selects its row or
+  // column.
+  /** @param {MouseEvent} event */
+  tap(event) {
+    const { pointing, selection } = this;
+    const line = this.lineAt(event);
+    if (line) {
+      selection.selectLine(line);
+      pointing.hoverLine(line, event);
+      return;
+    }
+    const hit = this.hit(event);
+    if (!hit || this.editing) return;
+    const opens = this.tapped && selection.isAt(hit) && this.content.matrices[hit.name].editable;
+    this.tapped = true;
+    if (opens) pointing.hover(null);
+    this.prepareForTap(opens);
+    if (opens) this.openEditor();
+    else {
+      selection.select(hit);
+      pointing.hover(hit, event);
+    }
+  }
+
+  enter() {
+    const { mark } = this.selection;
+    if (mark && this.names.includes(mark.name)) this.pointing.drawMarksSoon();
+    else this.selection.select(this.left ?? { name: this.names[0], row: 0, column: 0 });
+  }
+
+  // Digits that are too small to be read are brought near first.
+  edit() {
+    const { mark } = this.selection;
+    if (mark && this.has(mark.name) && !this.layer(mark.name).digits) this.scene.camera.goTo(mark);
+    else this.openEditor();
+  }
+
+  get editable() {
+    const { mark } = this.selection;
+    return Boolean(mark && this.names.includes(mark.name) && this.content.matrices[mark.name].editable);
+  }
+
+  chosenText() {
+    const mark = /** @type {Mark} */ (this.selection.mark);
+    const matrix = this.content.matrices[mark.name];
+    return editText(matrix, indexOfCell(matrix, mark));
+  }
+
+  /** @param {string} text */
+  write(text) {
+    const { mark } = this.selection; // none if another instruction was chosen in the meantime
+    if (mark) this.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
+    return mark !== null;
+  }
+
+  // Enter and Tab go on to the next cell; arrows up and down, too, while those to the sides are keys of the text.
+  /** @param {KeyboardEvent} event */
+  afterTyping({ key, shiftKey }) {
+    const { selection } = this;
+    const arrow = ARROWS[key];
+    if (key === "Enter") return () => selection.move(1, 0, false, true);
+    if (key === "Tab") return () => selection.move(0, shiftKey ? -1 : 1, false, true);
+    return arrow?.[0] ? () => selection.move(...arrow) : null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyOnPlaces(event) {
+    return keyOnCells(this, event);
   }
 
   draw() {

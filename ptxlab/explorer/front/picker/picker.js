@@ -4,6 +4,7 @@ import {
   ARROWS,
   clamp,
   focusOn,
+  focusedIn,
   hasModifier,
   make,
   makeButton,
@@ -34,16 +35,21 @@ const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|\btcgen05\.|SM\d+_|\d+x\d+x\
 export class Picker {
   static made = 0;
 
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
+  /** @param {Pick<App, "root" | "content" | "header" | "send">} parts @param {HTMLElement} parent */
+  constructor({ root, content, header, send }, parent) {
+    this.root = root;
+    this.content = content;
+    this.header = header;
+    this.send = send;
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
-    this.active = 0; // the line that Enter chooses
+    // the line that Enter chooses
+    this.active = 0;
     this.lines = /** @type {Match[]} */ ([]);
     this.space = /** @type {Space} */ ("register");
-    this.focusedBefore = /** @type {Element | null} */ (null); // what had the focus
+    // what had the focus
+    this.focusedBefore = /** @type {Element | null} */ (null);
     this.scrolled = false;
     this.node = make("section", "ptx-picker", null, {
       id: this.id,
@@ -86,14 +92,14 @@ export class Picker {
     });
     this.help = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
-    if (app.isStatic || app.model.get("picker_index") === undefined) return;
+    if (content.isStatic || content.model.get("picker_index") === undefined) return;
     parent.append(this.node);
-    app.header.addChangeButton(this, this.id);
+    header.addChangeButton(this, this.id);
     this.listen();
   }
 
   listen() {
-    this.app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => {
       this.active = 0;
       this.draw();
@@ -127,16 +133,16 @@ export class Picker {
 
   // With what was typed in Python in the search box, as long as that may mean several instructions.
   open(takesFocus = true) {
-    const { change } = this.app.header;
+    const { change } = this.header;
     if (!change) return;
     if (!this.opened) {
-      this.focusedBefore = this.app.focused();
+      this.focusedBefore = focusedIn(this.root);
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
-      this.input.value = this.app.model.get("candidates")?.typed ?? "";
+      this.input.value = this.content.model.get("candidates")?.typed ?? "";
       this.space = this.spaceNow();
-      if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
+      if (!this.content.model.get("picker_index")?.rows) this.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
@@ -147,7 +153,7 @@ export class Picker {
   }
 
   close() {
-    const { change } = this.app.header;
+    const { change } = this.header;
     if (!this.opened || !change) return;
     this.node.hidden = true;
     change.setAttribute("aria-expanded", "false");
@@ -181,7 +187,7 @@ export class Picker {
 
   update() {
     if (!this.opened) return;
-    const index = this.app.model.get("picker_index");
+    const index = this.content.model.get("picker_index");
     if (!index?.rows) {
       this.count.textContent = "loading the catalogue …";
       return;
@@ -193,7 +199,7 @@ export class Picker {
   }
 
   get current() {
-    return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null;
+    return this.search?.items[this.search.byMnemonic.get(this.content.instruction.mnemonic) ?? -1] ?? null;
   }
 
   draw() {
@@ -226,7 +232,7 @@ export class Picker {
   /** @param {Search} search */
   find(search) {
     const found = search.search(this.input.value);
-    const { typed, mnemonics } = this.app.model.get("candidates") ?? {};
+    const { typed, mnemonics } = this.content.model.get("candidates") ?? {};
     if (!mnemonics || typed !== this.input.value.trim()) return found;
     const meant = new Set(mnemonics);
     return { words: found.words, matching: search.items.map(({ mnemonic }) => meant.has(mnemonic)) };
@@ -248,7 +254,7 @@ export class Picker {
   // Where A of the current instruction is.
   /** @returns {Space} */
   spaceNow() {
-    const { registers, tensor, move } = this.app.instruction ?? {};
+    const { registers, tensor, move } = this.content.instruction ?? {};
     if (move) return "shared";
     if (tensor) return tensor.places.A ? "tensor" : "shared";
     return registers?.A ? "register" : "shared";
@@ -455,7 +461,7 @@ export class Picker {
     this.close();
     const space = item?.space ? this.spaceFor(item) : "as named";
     const mnemonic = item ? item.mnemonic : text; // or pasted code
-    this.app.send({ type: "choose_instruction", mnemonic, a_space: space });
+    this.send({ type: "choose_instruction", mnemonic, a_space: space });
   }
 }
 

@@ -12,6 +12,7 @@ import {
   makeTextInput,
   write,
 } from "../common/util.js";
+import { cellKey } from "./state.js";
 
 // What may be sent while a question is open: edits would show which register a cell is in.
 const ALLOWED = [
@@ -35,9 +36,6 @@ const ANSWER_EXAMPLES = {
   words: "number or type",
 };
 
-/** @param {Cell} cell */
-const cellKey = ({ name, row, column }) => `${name} ${row} ${column}`;
-
 // A cell as an answer names it.
 /** @param {Cell} cell */
 function cellName({ name, row, column }) {
@@ -49,13 +47,20 @@ export class Quiz {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.data = /** @type {QuizData | null} */ (null);
+    this.content = app.content;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
+    this.scene = app.scene;
+    this.state = app.content.quiz;
     this.sent = /** @type {Traits["quiz"] | null} */ (null);
-    this.asked = ""; // the question that is shown, to tell when another one comes
-    this.masked = /** @type {Set<string>} */ (new Set());
-    this.high = 0; // pixels that the bar takes
-    this.pressed = ""; // the cell on which the pointer went down
-    this.began = false; // whether this view began the quiz, and so takes the focus
+    // the question that is shown, to tell when another one comes
+    this.asked = "";
+    // pixels that the bar takes
+    this.high = 0;
+    // the cell on which the pointer went down
+    this.pressed = "";
+    // whether this view began the quiz, and so takes the focus
+    this.began = false;
     const start = () => this.send({ type: "start_quiz" });
     this.start = makeButton(null, "ptx-copy ptx-quiz-start", "Quiz me", start, {
       title: "Answer questions about this instruction: where cells are, what lanes hold",
@@ -109,53 +114,10 @@ export class Quiz {
     this.app.send(message);
   }
 
-  /** @returns {QuizQuestion | null} */
-  get question() {
-    const question = this.data?.question;
-    return question?.text ? question : null;
-  }
-
-  /** @returns {QuizVerdict | null} */
-  get verdict() {
-    const verdict = this.data?.verdict;
-    return verdict?.sentence ? verdict : null;
-  }
-
-  // Whether a question waits for its answer: then everything is hidden that would give it away.
-  get open() {
-    return this.question !== null && this.verdict === null;
-  }
-
-  // What the drawing depends on.
-  get look() {
-    return this.open ? `open ${[...this.masked].join()}` : "";
-  }
-
-  // How cells are shown: colours and labels that tell lanes or codes wait for the answer.
-  /** @template {"colour_by" | "label"} K @param {K} trait @returns {Traits[K]} */
-  display(trait) {
-    const chosen = this.app.model.get(trait);
-    if (!this.open || chosen === "value") return chosen;
-    return /** @type {Traits[K]} */ (trait === "label" ? "value" : "nothing");
-  }
-
-  /** @param {Name} name @param {number} row @param {number} column */
-  masks(name, row, column) {
-    return this.open && this.masked.size > 0 && this.masked.has(cellKey({ name, row, column }));
-  }
-
-  // Cells to mark: what the question is about; then what is right, and what was answered instead.
-  /** @returns {{ asked: Cell[], right: Cell[], wrong: Cell[] }} */
-  marks() {
-    const { question, verdict } = this;
-    if (verdict) return { asked: [], right: verdict.cells, wrong: verdict.chosen };
-    return { asked: question?.marked ?? [], right: [], wrong: [] };
-  }
-
   // Edits are refused while a question is open; the bar says so.
   /** @param {Message} message */
   refuses(message) {
-    if (!this.open || ALLOWED.includes(message.type)) return false;
+    if (!this.state.open || ALLOWED.includes(message.type)) return false;
     write(this.result, CLOSED);
     return true;
   }
@@ -172,50 +134,48 @@ export class Quiz {
 
   // What Python sent last, as soon as there is something to show it on.
   follow() {
-    const sent = this.app.model.get("quiz");
-    if (sent === this.sent || (!this.app.panes.length && !this.app.instruction.move)) return;
+    const sent = this.content.model.get("quiz");
+    if (sent === this.sent || (!this.scene.panes.length && !this.content.instruction.move)) return;
     this.sent = sent;
     this.update(sent);
   }
 
   /** @param {Traits["quiz"]} sent */
   update(sent) {
-    const { app } = this;
-    const wasOpen = this.open;
-    const before = this.verdict;
-    this.data = sent?.count ? sent : null;
-    const { question, verdict } = this;
-    this.masked = new Set((question?.masked ?? []).map(cellKey));
-    app.root.classList.toggle("ptx-quiz-on", this.data !== null);
-    app.root.classList.toggle("ptx-quizzing", this.open);
-    attribute(app.root, "data-quiz", this.open ? (question?.takes ?? "") : "");
-    app.header.nameBox.input.disabled = this.open;
+    const { app, state, pointing } = this;
+    const { open: wasOpen, verdict: before } = state;
+    state.read(sent);
+    const { question, verdict } = state;
+    app.root.classList.toggle("ptx-quiz-on", this.state.data !== null);
+    app.root.classList.toggle("ptx-quizzing", this.state.open);
+    attribute(app.root, "data-quiz", this.state.open ? (question?.takes ?? "") : "");
+    app.header.nameBox.input.disabled = this.state.open;
     this.show();
-    const asked = this.data && question ? `${this.data.number} ${question.text}` : "";
+    const asked = this.state.data && question ? `${this.state.data.number} ${question.text}` : "";
     const isNew = asked !== this.asked;
     this.asked = asked;
     if (question && isNew) this.ask(question);
     const high = this.node.offsetHeight;
     if (high !== this.high) app.layout(); // the matrices fit below it
     this.high = high;
-    if (wasOpen !== this.open || isNew) {
-      app.hover(null);
+    if (wasOpen !== this.state.open || isNew) {
+      pointing.hover(null);
       app.refresh();
     }
     if (isNew && question) this.comeNear(question);
     if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
   }
 
   // There are no questions about moves.
   showStart() {
-    this.start.hidden = this.data !== null || Boolean(this.app.instruction.move);
+    this.start.hidden = this.state.data !== null || Boolean(this.content.instruction.move);
   }
 
   // What is in the bar.
   show() {
-    const { data, question, verdict } = this;
+    const { data, question, verdict } = this.state;
     this.node.hidden = data === null;
     this.showStart();
     if (!data) return;
@@ -223,7 +183,7 @@ export class Quiz {
     const total = `${data.right} of ${data.answered}`;
     write(this.text, question ? question.text : `Quiz finished: ${total} right.`);
     write(this.score, data.answered && question ? `${total} right` : "");
-    const isOpen = this.open;
+    const isOpen = this.state.open;
     for (const node of [this.input, this.check, this.skip]) node.hidden = !isOpen;
     this.next.hidden = !verdict;
     this.again.hidden = question !== null;
@@ -240,15 +200,15 @@ export class Quiz {
   // Brings what the question is about into view.
   /** @param {QuizQuestion} question */
   ask(question) {
-    const { app } = this;
+    const { app, content, selection, scene } = this;
     this.input.value = "";
     app.motion.stop();
-    app.reveal(question.marked);
+    scene.reveal(question.marked);
     if (question.lane < 0) return;
-    if (question.lane !== app.lane) app.chooseLane(question.lane);
+    if (question.lane !== content.lane) selection.chooseLane(question.lane);
     const [, letters, element] = /^([a-z]+)(\d+)$/.exec(question.element) ?? [];
     const name = /** @type {Name} */ (letters?.toUpperCase());
-    const [lane] = Object.values(app.model.get("lane_registers")); // all lanes have the same elements
+    const [lane] = Object.values(content.model.get("lane_registers")); // all lanes have the same elements
     const registers = lane?.[name] ?? [];
     const register = registers.findIndex(({ fields }) =>
       fields.some((field) => field.element === Number(element)),
@@ -259,36 +219,37 @@ export class Quiz {
   // Numbers that are asked for follow from others: the camera comes so near that they can be read.
   /** @param {QuizQuestion} question */
   comeNear({ takes, marked }) {
-    const { app } = this;
-    const isRead = app.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
+    const { scene } = this;
+    const isRead = scene.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
     if (isRead || !marked.length || (takes !== "text" && takes !== "numbers")) return;
-    app.zoomTo(app.camera.legible, null);
-    app.reveal(marked);
+    scene.zoomTo(scene.camera.legible, null);
+    scene.reveal(marked);
   }
 
   // The right place: its cell is selected, which chooses the lane and turns to the register.
   /** @param {QuizVerdict} verdict */
   showAnswer({ cells }) {
-    const { app } = this;
+    const { selection, scene } = this;
     const [cell] = cells;
-    if (!cell || !app.paneOf(cell.name)) return;
-    app.selection.select(cell, false);
-    app.reveal(cells);
+    if (!cell || !scene.paneOf(cell.name)) return;
+    selection.select(cell, false);
+    scene.reveal(cells);
   }
 
   // For the answer, or for Enter to go on; but not while the reader works elsewhere on the page.
   /** @param {boolean} isNew */
   takeFocus(isNew) {
-    if (!this.began || !this.data) return;
-    if (this.verdict) focusOn(this.next);
-    else if (!this.question) focusOn(this.again);
+    if (!this.began || !this.state.data) return;
+    if (this.state.verdict) focusOn(this.next);
+    else if (!this.state.question) focusOn(this.again);
     else if (isNew) focusOn(this.input);
   }
 
   // The element that the question names, among those in the registers.
   markFields() {
-    const { app, question } = this;
-    const wanted = this.open && question?.lane === app.lane ? question.element : "";
+    const { app, content } = this;
+    const { question } = this.state;
+    const wanted = this.state.open && question?.lane === content.lane ? question.element : "";
     for (const { node } of app.panel.fields)
       node.classList.toggle("asked", wanted !== "" && node.dataset.element === wanted);
   }
@@ -300,14 +261,14 @@ export class Quiz {
     root.addEventListener("pointerdown", (event) => this.press(event), true);
     root.addEventListener("click", (event) => this.click(event), true);
     /** @param {MouseEvent} event */
-    const ignore = (event) => this.open && this.paneAt(event) && event.stopPropagation();
+    const ignore = (event) => this.state.open && this.paneAt(event) && event.stopPropagation();
     root.addEventListener("dblclick", ignore, true);
     root.addEventListener("keydown", (event) => this.key(event), true);
   }
 
   /** @param {MouseEvent} event */
   paneAt(event) {
-    return this.app.panes.find((pane) => pane.frame.contains(/** @type {Node} */ (event.target)));
+    return this.scene.panes.find((pane) => pane.frame.contains(/** @type {Node} */ (event.target)));
   }
 
   // The cell under the pointer; none on a scroll bar.
@@ -323,7 +284,7 @@ export class Quiz {
 
   /** @param {PointerEvent} event */
   press(event) {
-    if (!this.open || !this.paneAt(event)) return;
+    if (!this.state.open || !this.paneAt(event)) return;
     event.stopPropagation(); // the cell is not selected: its lane would be, too
     const cell = this.cellAt(event);
     this.pressed = cell ? cellKey(cell) : "";
@@ -331,11 +292,11 @@ export class Quiz {
 
   /** @param {MouseEvent} event */
   click(event) {
-    if (!this.open) return;
+    if (!this.state.open) return;
     if (this.paneAt(event)) {
       event.stopPropagation();
       const cell = this.cellAt(event);
-      if (cell && this.question?.takes === "cell" && cellKey(cell) === this.pressed)
+      if (cell && this.state.question?.takes === "cell" && cellKey(cell) === this.pressed)
         this.answer(cellName(cell));
       return;
     }
@@ -345,7 +306,8 @@ export class Quiz {
         ?.dataset ?? {};
     if (operand === undefined) return;
     event.stopPropagation();
-    if (this.question?.takes === "register") this.answer(`lane ${lane} ${operand} register ${register}`);
+    if (this.state.question?.takes === "register")
+      this.answer(`lane ${lane} ${operand} register ${register}`);
   }
 
   // Arrows move through the cells, Enter answers with one; nothing can be typed into it.
@@ -358,11 +320,11 @@ export class Quiz {
       this.stop.click();
       return;
     }
-    if (!this.open || !target.matches(".ptx-cell")) return;
-    const { mark } = this.app.selection;
+    if (!this.state.open || !target.matches(".ptx-cell")) return;
+    const { mark } = this.selection;
     const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);
     if (!types || hasModifier(event)) return;
     consume(event);
-    if (event.key === "Enter" && mark && this.question?.takes === "cell") this.answer(cellName(mark));
+    if (event.key === "Enter" && mark && this.state.question?.takes === "cell") this.answer(cellName(mark));
   }
 }

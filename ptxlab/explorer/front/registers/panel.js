@@ -12,12 +12,21 @@ export class Panel {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.theme = app.theme;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
+    this.content = app.content;
+    this.scene = app.scene;
+    this.tooltip = app.tooltip;
+    this.problem = app.problem;
+    this.send = app.send;
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.updates = [];
-    this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
+    // the elements that are shown
+    this.fields = /** @type {FieldNode[]} */ ([]);
     this.lit = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
@@ -25,7 +34,7 @@ export class Panel {
   }
 
   update() {
-    this.node.hidden = Boolean(this.app.instruction.tensor);
+    this.node.hidden = Boolean(this.content.instruction.tensor);
     if (this.node.hidden) return;
     this.lanes.update();
     this.drawRegisters();
@@ -34,7 +43,7 @@ export class Panel {
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
   follow(cell) {
-    const { matrices } = this.app;
+    const { matrices } = this.content;
     const matrix = matrices[cell.name];
     const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
@@ -44,7 +53,7 @@ export class Panel {
   /** @param {Name} name @param {number} register */
   bring(name, register) {
     const operand = name === "stored" ? "A" : name;
-    const isPaged = (this.app.instruction.registers[operand] ?? 0) > 8;
+    const isPaged = (this.content.instruction.registers[operand] ?? 0) > 8;
     if (isPaged && (this.pages[operand] ?? 0) !== Math.floor(register / PAGE)) this.turnTo(operand, register);
   }
 
@@ -57,7 +66,8 @@ export class Panel {
   // The bits of the cell under the pointer, or of those that the timeline shows, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   highlight(hovered) {
-    const { matrices, timeline } = this.app;
+    const { matrices } = this.content;
+    const { timeline } = this.app;
     const held = hovered?.name ? bitsHolder(matrices, hovered) : null;
     const key = JSON.stringify(held ?? timeline?.shown ?? []);
     if (key === this.lit) return;
@@ -72,39 +82,40 @@ export class Panel {
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
   drawRegisters() {
-    const { app } = this;
-    if (app.instruction.tensor) return;
-    const byLane = app.model.get("lane_registers");
-    const lanes = app.shownLanes().map(({ lane }) => lane);
+    const { app, content, theme, pointing } = this;
+    if (content.instruction.tensor) return;
+    const byLane = content.model.get("lane_registers");
+    const lanes = content.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => byLane[lane])) return; // still on their way
     /** @param {Name} name */
-    const wanted = (name) => byLane[lanes[0]][name]?.length && app.isUnfolded(name);
-    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
+    const wanted = (name) => byLane[lanes[0]][name]?.length && content.isUnfolded(name);
+    const shown = /** @type {[Name, number][]} */ (Object.entries(content.instruction.registers))
       .filter(([name]) => wanted(name))
       .map(([name, count]) => {
         if (count <= 8) return { name, count, page: 0, from: 0, to: count };
         const page = clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1);
         return { name, count, page, from: page * PAGE, to: Math.min(count, (page + 1) * PAGE) };
       });
-    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
+    const key = JSON.stringify([content.instruction.mnemonic, shown, lanes.length, theme.dark]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const update of this.updates) update(byLane, lanes);
-    this.lit = ""; // fields may hold other cells now
-    this.highlight(app.quiz.open ? null : app.hovered);
+    // fields may hold other cells now
+    this.lit = "";
+    this.highlight(content.quiz.open ? null : pointing.hovered);
     app.quiz.markFields();
   }
 
   /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
   build(shown, registers, columns) {
-    const { app } = this;
+    const { content } = this;
     const side = columns > 1;
     [this.updates, this.fields] = [[], []];
     this.registers.replaceChildren();
     this.registers.className = `ptx-registers ${side ? "" : "ptx-blocks"}`;
-    this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
+    this.registers.classList.toggle("ptx-wide", content.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
-    const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
+    const floats = shown.filter(({ name }) => content.matrices[name].kind === "float"); // whose values are longer
     const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
       ? 164
       : floats.length
@@ -115,7 +126,7 @@ export class Panel {
       for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
       return;
     }
-    const inFirst = app.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
+    const inFirst = content.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
     for (const isFirst of [true, false]) {
       const blocks = shown.filter(({ name }) => inFirst.includes(name) === isFirst);
       if (!blocks.length) continue;
@@ -129,29 +140,29 @@ export class Panel {
   // Above each column its lane, in the colours of the lane; a click chooses it.
   /** @param {HTMLElement} place @param {number} columns @param {boolean} first */
   drawHeads(place, columns, first) {
-    const { app } = this;
+    const { content, theme, pointing, selection } = this;
     place.style.gridTemplateColumns = `14px repeat(${columns}, var(--wide))`;
     make("span", "", place);
     const heads = Array.from({ length: columns }, () => {
       const head = make("div", "ptx-side-head", place);
       let lane = 0;
-      const name = makeButton(head, "ptx-side-lane", "", () => app.chooseLane(lane));
+      const name = makeButton(head, "ptx-side-lane", "", () => selection.chooseLane(lane));
       const drop = () => {
         this.lanes.toggle(lane);
         this.lanes.focus();
       };
       const unpin = first ? makeButton(head, "ptx-unpin", "×", drop) : null;
-      name.addEventListener("pointerenter", () => app.hover({ lane }));
-      onMouse(name, "pointerleave", () => app.hover(null));
+      name.addEventListener("pointerenter", () => pointing.hover({ lane }));
+      onMouse(name, "pointerleave", () => pointing.hover(null));
       /** @param {number} now */
       return (now) => {
         lane = now;
-        write(name, `${holderNoun(app.instruction)} ${lane}`);
-        paint(name, app.colours[lane % 32]);
-        attribute(name, "aria-pressed", lane === app.lane);
+        write(name, `${holderNoun(content.instruction)} ${lane}`);
+        paint(name, theme.colours[lane % 32]);
+        attribute(name, "aria-pressed", lane === content.lane);
         if (!unpin) return;
-        unpin.hidden = !this.lanes.pinned.includes(lane);
-        attribute(unpin, "aria-label", `unpin ${holderNoun(app.instruction)} ${lane}`);
+        unpin.hidden = !this.content.pinned.includes(lane);
+        attribute(unpin, "aria-label", `unpin ${holderNoun(content.instruction)} ${lane}`);
       };
     });
     this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
@@ -159,8 +170,8 @@ export class Panel {
 
   /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
   drawBlock(place, { name, count, page, from, to }, registers, columns) {
-    const { app } = this;
-    const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
+    const { content } = this;
+    const matrix = content.matrices[name === "A" && content.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, {
       "data-operand": name,
       role: "group",
@@ -179,7 +190,7 @@ export class Panel {
       if (columns > 1) make("label", "", block).textContent = String(register);
       const small = columns > 1;
       const info = { name, register, matrix, count: registers[register].fields.length, small };
-      const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
+      const updates = Array.from({ length: columns }, () => drawRegister(this, block, info));
       this.updates.push((now, lanes) =>
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
       );
@@ -208,38 +219,25 @@ export class Panel {
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
 const MAX_PINNED = 4; // lanes beside the chosen one
-const DASHES = [
-  [4, 2],
-  [1.5, 1.5],
-  [6, 2, 1.5, 2],
-  [3, 4],
-]; // their outlines in the panes
-
-// The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
-/** @param {number} lane @param {number[]} pinned */
-export function shownLanes(lane, pinned) {
-  const others = pinned.filter((each) => each !== lane);
-  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map((each) => ({
-    lane: each,
-    line: 1.25,
-    dash: each === lane ? [] : DASHES[others.indexOf(each) % DASHES.length],
-  }));
-}
-
 export class Lanes {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
+  /** @param {Pick<App, "content" | "theme" | "pointing" | "selection">} parts @param {HTMLElement} parent */
+  constructor({ content, theme, pointing, selection }, parent) {
+    this.theme = theme;
+    this.pointing = pointing;
+    this.selection = selection;
+    this.content = content;
     this.key = "";
-    this.following = false; // whether the focus goes to the lane that is chosen next
+    // whether the focus goes to the lane that is chosen next
+    this.following = false;
     this.title = make("div", "ptx-lane-title", parent);
     const name = make("b", "", this.title);
     this.name = make("span", "", name);
-    this.place = make("span", "ptx-lane-place", name); // of a thread in its warpgroup
+    // of a thread in its warpgroup
+    this.place = make("span", "ptx-lane-place", name);
     this.group = make("span", "", this.title, {
       title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });
-    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.lane), {
+    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(content.lane), {
       title:
         "Keep this lane's registers and outline in view beside those of the next lane you choose (on a lane: Ctrl+click or Space)",
     });
@@ -252,16 +250,12 @@ export class Lanes {
     });
   }
 
-  get pinned() {
-    return this.app.model.get("pinned") ?? [];
-  }
-
   /** @param {number} lane */
   toggle(lane) {
-    const { pinned } = this;
+    const { pinned } = this.content;
     const others = pinned.filter((each) => each !== lane);
     // if there are too many, the oldest is removed
-    this.app.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
+    this.content.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
   }
 
   focus() {
@@ -272,12 +266,12 @@ export class Lanes {
   /** @param {MouseEvent} event @param {number} lane */
   click(event, lane) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
-    else this.app.chooseLane(lane);
+    else this.selection.chooseLane(lane);
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const { app } = this;
+    const { content, selection } = this;
     const lane = Number(/** @type {HTMLElement} */ (event.target).dataset.lane);
     if (event.key === " " && !Number.isNaN(lane)) {
       event.preventDefault();
@@ -289,15 +283,16 @@ export class Lanes {
     const arrow = ARROWS[event.key];
     if (!arrow) return;
     event.preventDefault();
-    const to = clamp(app.lane + arrow[0] * across + arrow[1], 0, app.instruction.lanes - 1);
-    if (to === app.lane) return;
+    const to = clamp(content.lane + arrow[0] * across + arrow[1], 0, content.instruction.lanes - 1);
+    if (to === content.lane) return;
     this.following = true;
-    app.chooseLane(to);
+    selection.chooseLane(to);
   }
 
   update() {
-    const { app, pinned } = this;
-    const { lane, instruction } = app;
+    const { content, theme } = this;
+    const { pinned } = this.content;
+    const { lane, instruction } = content;
     const warp = Math.floor(lane / 32);
     const own = lane % 32; // lanes are numbered in their warp
     write(this.name, instruction.lanes > 32 ? `Thread ${lane}: ` : `Lane ${lane}`);
@@ -310,7 +305,7 @@ export class Lanes {
       "aria-label",
       `${pinned.includes(lane) ? "unpin" : "pin"} ${holderNoun(instruction)} ${lane}`,
     );
-    const key = `${instruction.lanes} ${warp} ${app.dark}`;
+    const key = `${instruction.lanes} ${warp} ${theme.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
@@ -336,26 +331,29 @@ export class Lanes {
 
   /** @param {number} warp */
   build(warp) {
-    const { app } = this;
+    const { content, theme, pointing, selection } = this;
     this.warps.replaceChildren();
-    for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
-      makeButton(this.warps, "ptx-warp", `warp ${each}`, () => app.chooseLane(each * 32 + (app.lane % 32)), {
-        "aria-pressed": each === warp,
-        "data-warp": each,
-      });
+    for (let each = 0; content.instruction.lanes > 32 && each < content.instruction.lanes / 32; each += 1) {
+      makeButton(
+        this.warps,
+        "ptx-warp",
+        `warp ${each}`,
+        () => selection.chooseLane(each * 32 + (content.lane % 32)),
+        { "aria-pressed": each === warp, "data-warp": each },
+      );
     }
     this.updateWarps();
     this.node.replaceChildren();
-    this.node.classList.toggle("ptx-long-numbers", app.instruction.lanes > 100);
+    this.node.classList.toggle("ptx-long-numbers", content.instruction.lanes > 100);
     for (let group = 0; group < 8; group += 1) {
       const box = make("div", "ptx-group", this.node);
       for (let thread = 0; thread < 4; thread += 1) {
         const lane = warp * 32 + group * 4 + thread;
         const press = (/** @type {MouseEvent} */ event) => this.click(event, lane);
         const button = makeButton(box, "ptx-lane", String(lane), press, { "data-lane": lane });
-        paint(button, app.colours[lane % 32]);
-        button.addEventListener("pointerenter", () => app.hover({ lane }));
-        onMouse(button, "pointerleave", () => app.hover(null));
+        paint(button, theme.colours[lane % 32]);
+        button.addEventListener("pointerenter", () => pointing.hover({ lane }));
+        onMouse(button, "pointerleave", () => pointing.hover(null));
       }
     }
   }
@@ -379,7 +377,10 @@ export class Lanes {
         .map(({ line }) => lineName(line, line.name));
       button.classList.toggle("holds", lanes !== null && holders.has(lane));
       button.classList.toggle("contributes", names.length > 0);
-      button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);
+      button.classList.toggle(
+        "aside",
+        !lanes && holders.size > 0 && !names.length && lane !== this.content.lane,
+      );
       if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
       else button.removeAttribute("title");
     }

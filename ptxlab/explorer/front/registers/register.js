@@ -11,32 +11,32 @@ const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: ""
 
 // Draws a register and returns a function that shows its content: {hex, fields} of a lane.
 /**
- * @param {App} app
+ * @param {Panel} panel
  * @param {HTMLElement} parent
  * @param {RegisterInfo} info
  * @returns {(content: Register, lane: number) => void}
  */
-export function drawRegister(app, parent, info) {
+export function drawRegister(panel, parent, info) {
   const { name, register, matrix, count, small } = info;
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line, { text: register });
   const word = small ? line : make("div", "ptx-word", line);
   const box = /** @type {TextBox<number>} */ (
-    new TextBox(app, word, {
+    new TextBox(panel, word, {
       classes: "ptx-hex",
       readOnly: name === "D",
-      send: (text, lane, origin) => app.send({ type: "set_register", name, lane, register, text }, origin),
+      send: (text, lane, origin) => panel.send({ type: "set_register", name, lane, register, text }, origin),
     })
   );
   Object.assign(box.node.dataset, { operand: name, register });
   const place = small ? null : make("span", "ptx-where", word);
   const strip = make("div", `ptx-fields of-${count}`, line);
-  const fields = Array.from({ length: count }, () => new RegisterField(app, strip, info));
+  const fields = Array.from({ length: count }, () => new RegisterField(panel, strip, info));
   return (content, lane) => {
     attribute(box.node, "data-lane", lane);
     box.show(
       content.hex,
-      `${name}, ${holderNoun(app.instruction)} ${lane}, register ${register}, hexadecimal`,
+      `${name}, ${holderNoun(panel.content.instruction)} ${lane}, register ${register}, hexadecimal`,
       lane,
     );
     if (place) write(place, placeOf(matrix, content.fields));
@@ -70,22 +70,28 @@ const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.b
 
 // One element: its bits (a click flips one), its value, and its cell.
 class RegisterField {
-  /** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info */
-  constructor(app, strip, info) {
+  /** @param {Panel} panel @param {HTMLElement} strip @param {RegisterInfo} info */
+  constructor(panel, strip, info) {
     const { name, count } = info;
-    this.app = app;
+    this.panel = panel;
+    this.content = panel.content;
+    this.pointing = panel.pointing;
+    this.selection = panel.selection;
+    this.scene = panel.scene;
+    this.tooltip = panel.tooltip;
     this.info = info;
     this.isResult = name === "D";
     this.cell = /** @type {Cell | null} */ (null);
     this.lane = 0;
-    this.field = NO_FIELD; // what is shown
+    // what is shown
+    this.field = NO_FIELD;
     this.node = make("div", "ptx-field", strip);
     this.row = make("div", "ptx-bits", this.node, { title: "" });
     this.roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
     this.bits = this.makeBits();
     const hasValue = count <= 8 && name !== "E";
     this.value = hasValue ? this.makeValue() : null;
-    app.panel.fields.push({ node: this.node, cell: () => this.cell });
+    panel.fields.push({ node: this.node, cell: () => this.cell });
     this.listen();
     this.listenToBits();
   }
@@ -102,42 +108,42 @@ class RegisterField {
   }
 
   makeValue() {
-    const { app } = this;
+    const { panel } = this;
     return /** @type {TextBox<Cell>} */ (
-      new TextBox(app, this.node, {
+      new TextBox(panel, this.node, {
         classes: "ptx-value",
         readOnly: this.isResult,
-        send: (text, cell, origin) => app.send({ type: "set_cell", ...cell, text }, origin),
+        send: (text, cell, origin) => panel.send({ type: "set_cell", ...cell, text }, origin),
       })
     );
   }
 
   listen() {
-    const { app, node } = this;
-    onMouse(node, "pointerenter", () => app.hover(this.cell));
-    onMouse(node, "pointerleave", () => app.hover(null));
+    const { node, pointing } = this;
+    onMouse(node, "pointerenter", () => pointing.hover(this.cell));
+    onMouse(node, "pointerleave", () => pointing.hover(null));
     node.addEventListener("click", (event) => {
-      if (isTouch(event)) app.hover(this.cell, event);
+      if (isTouch(event)) pointing.hover(this.cell, event);
     });
   }
 
   listenToBits() {
-    const { app, row } = this;
+    const { row, pointing, scene, tooltip } = this;
     row.addEventListener("click", (event) => this.click(event));
     onMouse(row, "pointermove", (event) => {
       const bit = bitAt(event);
       if (bit) this.showTip(bit, event);
     });
-    onMouse(row, "pointerleave", () => app.tooltip.hide());
+    onMouse(row, "pointerleave", () => tooltip.hide());
     row.addEventListener("focusin", (event) => {
       const bit = bitAt(event);
       if (!bit?.matches(":focus-visible")) return;
       const { left, bottom } = bit.getBoundingClientRect();
-      app.hover(this.cell);
-      if (this.cell) app.reveal([this.cell]);
+      pointing.hover(this.cell);
+      if (this.cell) scene.reveal([this.cell]);
       this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
     });
-    row.addEventListener("focusout", () => app.hover(null));
+    row.addEventListener("focusout", () => pointing.hover(null));
     row.addEventListener("keydown", (event) => {
       const bit = bitAt(event);
       if (bit) flipByKey(event, bit, () => this.flip(bit));
@@ -147,15 +153,15 @@ class RegisterField {
   // By touch the first tap shows which bit it is, the second flips it.
   /** @param {MouseEvent} event */
   click(event) {
-    const { app } = this;
+    const { pointing } = this;
     const bit = bitAt(event);
     if (!bit) return;
     const byTouch = isTouch(event);
-    if (!byTouch || app.tapped === bit) this.flip(bit);
-    app.tapped = byTouch ? bit : null;
+    if (!byTouch || pointing.tapped === bit) this.flip(bit);
+    pointing.tapped = byTouch ? bit : null;
     if (!byTouch) return;
     event.stopPropagation();
-    app.hover(this.cell);
+    pointing.hover(this.cell);
     this.showTip(bit, event, true);
   }
 
@@ -163,12 +169,12 @@ class RegisterField {
   flip(bit) {
     const { name, register } = this.info;
     if (this.isResult) return;
-    this.app.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
+    this.panel.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
   }
 
   /** @param {HTMLElement} bit @param {ClientPoint} at */
   showTip(bit, at, byTouch = false) {
-    this.app.tooltip.show(at, () => this.bitFacts(bit, byTouch));
+    this.tooltip.show(at, () => this.bitFacts(bit, byTouch));
   }
 
   /** @param {HTMLElement} bit @param {boolean} byTouch */
@@ -180,7 +186,7 @@ class RegisterField {
     const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
-      `${holderNoun(this.app.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${holderNoun(this.content.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
       `${this.node.title} = ${text || bits}`,
       this.isResult ? "D is the result and cannot be changed" : change,
     ];
@@ -188,12 +194,12 @@ class RegisterField {
 
   /** @param {Field} field @param {number} lane */
   show(field, lane) {
-    const { app, node } = this;
+    const { node, content, selection } = this;
     const { matrix, small } = this.info;
     const { row, column } = field;
-    const held = app.selection.held();
+    const held = selection.held();
     const isHeld = held?.name === matrix.name && held.row === row && held.column === column;
-    node.classList.toggle("here", isHeld || app.selection.isAt({ name: matrix.name, row, column }));
+    node.classList.toggle("here", isHeld || selection.isAt({ name: matrix.name, row, column }));
     if (field === this.field && lane === this.lane) return;
     const moved = WHERE.some((key) => field[key] !== this.field[key]);
     if (moved || !this.cell) this.cell = { name: matrix.name, row, column };
@@ -205,7 +211,7 @@ class RegisterField {
     const where = `${matrix.label} row ${row} column ${column}`;
     this.value?.show(
       field.text,
-      `${element}, ${where}${small ? `, ${holderNoun(app.instruction)} ${lane}` : ""}`,
+      `${element}, ${where}${small ? `, ${holderNoun(content.instruction)} ${lane}` : ""}`,
       this.cell,
     );
     if (!moved) return;

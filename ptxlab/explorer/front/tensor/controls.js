@@ -2,7 +2,7 @@
 
 import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
 import { Controls } from "../common/controls.js";
-import { ZOOMS } from "../common/scroll_area.js";
+import { ZOOMS } from "../common/canvas_grid.js";
 import { tint } from "../memory/bytes.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { operandColour } from "./draw.js";
@@ -25,8 +25,8 @@ export class TensorControls {
     const moved = make("span", "ptx-memory-controls ptx-move-controls", this.bar, {
       "data-testid": "move-controls",
     });
-    this.move = new Controls(view.app, moved, "data-move", (name, value, node) =>
-      view.app.send({ type: "set_move", name, text: String(value) }, { node }),
+    this.move = new Controls(moved, "data-move", (name, value, node) =>
+      view.send({ type: "set_move", name, text: String(value) }, { node }),
     );
     const controls = make("span", "ptx-memory-controls", this.bar);
     this.colours = makeSelect(controls, "Colour", { title: "What the colours mean" });
@@ -60,8 +60,8 @@ export class TensorControls {
 
   update() {
     const { view } = this;
-    const { tensor, app } = view;
-    const { move } = app.instruction;
+    const { tensor, content } = view;
+    const { move } = content.instruction;
     this.title.hidden = this.close.hidden = Boolean(move);
     const controls = move?.controls ?? [];
     this.move.node.hidden = !controls.length;
@@ -70,7 +70,7 @@ export class TensorControls {
         ...rest,
         choices: options,
         range: { min: 0, max: most ?? 0 },
-        disabled: app.isStatic,
+        disabled: content.isStatic,
       })),
     );
     this.updateTimes(move);
@@ -85,10 +85,10 @@ export class TensorControls {
 
   /** @param {MoveInfo | undefined} move */
   updateTimes(move) {
-    const { app, before } = this.view;
+    const { before, content } = this.view;
     const label = /** @type {HTMLElement} */ (this.times.parentElement);
-    label.hidden = Boolean(move) && !app.matrices.C;
-    write(/** @type {Element} */ (label.firstElementChild), app.matrices.D?.label ?? "D");
+    label.hidden = Boolean(move) && !content.matrices.C;
+    write(/** @type {Element} */ (label.firstElementChild), content.matrices.D?.label ?? "D");
     write(this.times.options[1], "before");
     this.times.value = before ? "before" : "after";
   }
@@ -110,7 +110,7 @@ export class TensorControls {
   // numbers.
   /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
   moveColours({ by }) {
-    const { axes, kind } = this.view.app.matrices[by];
+    const { axes, kind } = this.view.content.matrices[by];
     const [row, column] = axes ?? ["row", "column"];
     const colours = /** @type {Choice<TensorColour>[]} */ ([
       [row, "row"],
@@ -132,13 +132,13 @@ export class TensorControls {
 
   // The blocks of K that share a scale.
   showScaleLegend() {
-    const { app } = this.view;
-    const { k, scale_blocks: blocks } = app.instruction;
+    const { content, theme } = this.view;
+    const { k, scale_blocks: blocks } = content.instruction;
     const long = k / blocks;
     make("span", "", this.legend, { text: "k" });
     for (let block = 0; block < blocks; block += 1) {
       const range = `${block * long}..${(block + 1) * long - 1}`;
-      this.addKey(range, `block ${block} of K`, app.colours[tint(block) + 1]);
+      this.addKey(range, `block ${block} of K`, theme.colours[tint(block) + 1]);
     }
   }
 

@@ -18,7 +18,8 @@ import { tint } from "../memory/bytes.js";
 import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
 import { linkedWords, movePainter } from "./move.js";
 
-export const MIN_WORD = SMALLEST_TEXT + 2; // height of a row with digits
+// height of a row with digits
+export const MIN_WORD = SMALLEST_TEXT + 2;
 export const TENSOR_HEAD = { left: 58, top: 30 };
 
 // Pixels between the CTAs of a pair, or between two grids of words, of which the second has its own headings.
@@ -28,11 +29,11 @@ export const gapBetween = ({ tensor }) => (tensor.blocks ? 44 : 26);
 // Left edge of a column of a CTA, in the pixels of what scrolls.
 /** @param {TensorView} view @param {number} cta @param {number} column */
 export function columnEdge(view, cta, column) {
-  const { app, cell, tensor } = view;
+  const { cell, tensor, theme } = view;
   let before = 0;
   for (let each = 0; each < cta; each += 1) before += columnsOf(tensor, each);
   const x = (before + column) * cell.width + cta * gapBetween(view);
-  return Math.round(x * app.ratio) / app.ratio;
+  return Math.round(x * theme.ratio) / theme.ratio;
 }
 
 // Where some words of a lane are.
@@ -45,17 +46,17 @@ export function wordsPlace(view, lane, column, count = 1) {
 }
 
 /** @param {TensorView} view @param {number} index @returns {Colour} */
-export const operandColour = ({ app }, index) => app.colours[[2, 30, 26, 14, 18][index % 5]];
+export const operandColour = ({ theme }, index) => theme.colours[[2, 30, 26, 14, 18][index % 5]];
 
 // The colour of a cell, by the meaning of the colours.
 /** @param {TensorView} view @param {TensorName} name @param {number} place @returns {(index: number) => Colour} */
 function wordPainter(view, name, place) {
-  const { app, colour } = view;
-  const { colours, ink } = app;
-  const matrix = app.matrices[view.matrixName(name)];
+  const { colour, content, theme } = view;
+  const { colours, ink } = theme;
+  const matrix = content.matrices[view.matrixName(name)];
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const { columns } = matrix;
-  if (app.instruction.move && colour !== "value") return movePainter(view, name);
+  if (content.instruction.move && colour !== "value") return movePainter(view, name);
   if (colour === "operand") return () => operandColour(view, place);
   if (colour === "row")
     return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
@@ -70,15 +71,15 @@ function wordPainter(view, name, place) {
       return slot ? colours[slot.thread % 32] : plain;
     };
   }
-  return valuePainter(app, matrix);
+  return valuePainter(theme, matrix);
 }
 
 // Scale factors by the block of K that they scale, and A by the same blocks; D has none.
 /** @param {TensorView} view @param {TensorName} name @param {number} columns @param {Colour} plain @returns {(index: number) => Colour} */
-function scalePainter({ app }, name, columns, plain) {
+function scalePainter({ content, theme }, name, columns, plain) {
   /** @type {AnyMatrices} */
-  const { A, SFA } = app.matrices;
-  const { colours } = app;
+  const { A, SFA } = content.matrices;
+  const { colours } = theme;
   if (!SFA || name === "D" || name === "E") return () => plain;
   const long = name === "A" ? A.columns / SFA.columns : 1;
   if (name === "SFB") return (index) => colours[tint(Math.floor(index / columns)) + 1];
@@ -88,9 +89,9 @@ function scalePainter({ app }, name, columns, plain) {
 // A picture with a pixel for every element of a word, of each CTA: drawn once, then only enlarged.
 /** @param {TensorView} view */
 function wordPictures(view) {
-  const { app, tensor } = view;
+  const { tensor, content } = view;
   const key = [
-    app.look,
+    content.look,
     view.colour,
     view.before,
     view.version,
@@ -98,7 +99,7 @@ function wordPictures(view) {
     view.load?.column,
     view.load?.lane,
   ].join();
-  const current = view.colour === "value" || app.instruction.move ? view.shownMatrices() : [];
+  const current = view.colour === "value" || content.instruction.move ? view.shownMatrices() : [];
   if (key === view.pictured && current.every((matrix, index) => matrix === view.painted[index]))
     return view.pictures;
   view.pictured = key;
@@ -108,10 +109,11 @@ function wordPictures(view) {
 
 /** @param {TensorView} view @param {number} cta */
 function paintPicture(view, cta) {
-  const { app, tensor } = view;
+  const { tensor, content } = view;
   const canvas = document.createElement("canvas");
-  const slots = slotsOf(tensor, app.matrices);
-  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1); // pixels of a word
+  const slots = slotsOf(tensor, content.matrices);
+  // pixels of a word
+  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1);
   [canvas.width, canvas.height] = [columnsOf(tensor, cta) * fine, LANES];
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const image = context.createImageData(canvas.width, LANES);
@@ -127,7 +129,8 @@ function paintPicture(view, cta) {
         for (let part = 0; part < parts; part += 1) {
           const index = cells[at + part];
           if (index < 0) continue;
-          const from = start + (parts - 1 - part) * wide; // the lowest bits are on the right
+          // the lowest bits are on the right
+          const from = start + (parts - 1 - part) * wide;
           pixels.fill(colourWord(paint(index)[0]), from, from + wide);
         }
       }
@@ -138,17 +141,17 @@ function paintPicture(view, cta) {
 
 // Stripes for what no matrix uses.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
-function freePattern({ app }, context) {
+function freePattern({ theme }, context) {
   const tile = document.createElement("canvas");
-  const size = 6 * app.ratio;
+  const size = 6 * theme.ratio;
   [tile.width, tile.height] = [size, size];
   const pen = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
   pen.globalAlpha = 0.55;
-  pen.fillStyle = app.ink.plain;
+  pen.fillStyle = theme.ink.plain;
   pen.fillRect(0, 0, size, size);
   pen.globalAlpha = 0.28;
-  pen.strokeStyle = app.ink.faint;
-  pen.lineWidth = app.ratio;
+  pen.strokeStyle = theme.ink.faint;
+  pen.lineWidth = theme.ratio;
   pen.beginPath();
   for (const shift of [-size, 0, size]) {
     pen.moveTo(shift, size);
@@ -156,7 +159,7 @@ function freePattern({ app }, context) {
   }
   pen.stroke();
   const pattern = /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
-  pattern.setTransform(new DOMMatrix().scale(1 / app.ratio));
+  pattern.setTransform(new DOMMatrix().scale(1 / theme.ratio));
   return pattern;
 }
 
@@ -184,11 +187,11 @@ export function drawTensor(view) {
 // Lanes of D that disable-output-lane leaves as they were.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {CanvasPattern} free */
 function drawDisabled(view, context, free) {
-  const { app, cell, tensor, before } = view;
+  const { cell, tensor, before, content } = view;
   const { D } = tensor.places;
   if (!D || before) return;
   context.fillStyle = free;
-  for (const lane of app.instruction.disabled_lanes ?? []) {
+  for (const lane of content.instruction.disabled_lanes ?? []) {
     const cta = Math.floor(lane / LANES);
     const [x, end] = [columnEdge(view, cta, D.first), columnEdge(view, cta, D.first + D.columns)];
     context.fillRect(x, (lane % LANES) * cell.height, end - x, cell.height);
@@ -199,8 +202,8 @@ function drawDisabled(view, context, free) {
 // ldmatrix and stmatrix in memory; between registers that have several elements.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawWarpLines(view, context) {
-  const { app, cell, tensor } = view;
-  context.strokeStyle = app.ink.paper;
+  const { cell, tensor, theme } = view;
+  context.strokeStyle = theme.ink.paper;
   for (let cta = 0; cta < tensor.ctas; cta += 1) {
     const { rows, band = WARP, group = 1 } = tensor.blocks?.[cta] ?? { rows: LANES };
     const columns = columnsOf(tensor, cta);
@@ -227,8 +230,8 @@ function drawWarpLines(view, context) {
 // The words that are in view: their elements apart, and with numbers where those fit. Returns whether some do.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawWords(view, context) {
-  const { app, cell, tensor, scroller } = view;
-  const { ink } = app;
+  const { cell, tensor, scroller, content, theme } = view;
+  const { ink } = theme;
   const gap = cell.height >= 6 ? 1 : 0.5;
   const gapBelow = cell.height >= 4 ? gap : 0;
   const isHigh = cell.height >= MIN_WORD;
@@ -238,8 +241,8 @@ function drawWords(view, context) {
   const [left, right] = [scroller.scrollLeft, scroller.scrollLeft + view.width];
   const first = Math.max(0, Math.floor(top / cell.height));
   const last = Math.min(LANES - 1, Math.floor(bottom / cell.height));
-  slotsOf(tensor, app.matrices).forEach(({ name, info, parts, cells }, place) => {
-    const matrix = app.matrices[view.matrixName(name)];
+  slotsOf(tensor, content.matrices).forEach(({ name, info, parts, cells }, place) => {
+    const matrix = content.matrices[view.matrixName(name)];
     const paint = wordPainter(view, name, place);
     for (let cta = info.block ?? 0; cta < (info.block ?? tensor.ctas - 1) + 1; cta += 1)
       for (let column = 0; column < info.columns; column += 1) {
@@ -252,7 +255,8 @@ function drawWords(view, context) {
           let used = false;
           for (let part = 0; part < parts; part += 1) {
             const index = cells[((cta * LANES + lane) * info.columns + column) * parts + part];
-            const from = x + (parts - 1 - part) * wide; // the lowest bits are on the right
+            // the lowest bits are on the right
+            const from = x + (parts - 1 - part) * wide;
             if (index < 0) continue;
             if (!used) context.clearRect(x, y, end - x, cell.height);
             used = true;
@@ -274,12 +278,13 @@ function drawWords(view, context) {
 // Lanes and warps on the left; above, the columns and the matrices in them.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawTensorHeads(view, context) {
-  const { app, cell, tensor, scroller } = view;
+  const { cell, tensor, scroller, theme } = view;
   const { left, top } = TENSOR_HEAD;
-  const { ink } = app;
+  const { ink } = theme;
   const each = Math.min(32, labelInterval(cell.height, 11));
   const rows = rowsOf(tensor);
-  const isWarp = rows <= WARP; // a warp has the rows of memory beside its lanes
+  // a warp has the rows of memory beside its lanes
+  const isWarp = rows <= WARP;
   setFont(context, `11px ${ink.mono}`, ink.faint, "right");
   const starts = isWarp ? [0, columnEdge(view, 1, 0) - scroller.scrollLeft] : [0];
   starts.forEach((start, block) => {
@@ -295,7 +300,7 @@ function drawTensorHeads(view, context) {
     const from = clamp(warp * WARP * cell.height - scroller.scrollTop, 0, view.height);
     const to = clamp((warp + 1) * WARP * cell.height - scroller.scrollTop, 0, view.height);
     if (to - from < 4) continue;
-    const [fill, text] = warpColours(app, warp);
+    const [fill, text] = warpColours(theme, warp);
     fillBox(context, { x: 2, y: top + from + 1, width: 14, height: to - from - 2 }, fill);
     if (to - from < 40) continue;
     setFont(context, `600 11px ${ink.mono}`, text);
@@ -312,9 +317,9 @@ function drawTensorHeads(view, context) {
 
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {number} cta */
 function drawColumnHeads(view, context, cta) {
-  const { app, cell, tensor } = view;
+  const { cell, tensor, theme } = view;
   const { top } = TENSOR_HEAD;
-  const { ink } = app;
+  const { ink } = theme;
   setFont(context, `11px ${ink.mono}`, ink.faint);
   const block = tensor.blocks?.[cta];
   const group = block?.group ?? 1;
@@ -367,8 +372,8 @@ const inPair = ({ ctas }, label, cta, wide) => (ctas > 1 && wide > 80 ? `${label
 
 // "Tensor memory T: lane × column"; what fits.
 /** @param {TensorView} view @param {TensorBlock} block @param {number} wide */
-function blockTitle({ before, app }, { title, label, axes }, wide) {
-  const time = before && app.matrices.C?.label === label ? " before" : "";
+function blockTitle({ before, content }, { title, label, axes }, wide) {
+  const time = before && content.matrices.C?.label === label ? " before" : "";
   const texts = [`${title}${time}: ${axes[0]} × ${axes[1]}`, `${title}${time}`, label];
   return texts.find((text) => text.length * 10 * LETTER <= wide + 8) ?? label;
 }
@@ -378,19 +383,19 @@ function blockTitle({ before, app }, { title, label, axes }, wide) {
 // Over the words: what the load reads, what the chosen thread gets, what is pointed at and selected.
 /** @param {TensorView} view */
 export function drawTensorMarks(view) {
-  const { app, overlay, load } = view;
-  const { hovered } = app;
-  const { mark } = app.selection;
-  const related = app.related().filter(({ name }) => app.matrices[name]?.place);
+  const { overlay, load, content, theme, pointing, selection, timeline } = view;
+  const { hovered } = pointing;
+  const { mark } = selection;
+  const related = pointing.related().filter(({ name }) => content.matrices[name]?.place);
   const key = JSON.stringify([
     hovered,
     mark,
     related,
     view.pointed,
-    app.lane,
+    content.lane,
     view.at,
     document.activeElement === view.input,
-    app.timeline.shown,
+    timeline.shown,
     load?.mnemonic,
     load?.column,
     load?.lane,
@@ -402,16 +407,17 @@ export function drawTensorMarks(view) {
   view.clipAndScroll(context);
   dimUnplayedWords(view, context);
   if (load) drawLoad(view, context, load);
-  if (app.instruction.move) drawMove(view, context);
+  if (content.instruction.move) drawMove(view, context);
   for (const cells of related) washCells(view, context, cells);
-  if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);
-  if (hovered?.name && app.matrices[hovered.name]?.place) boxCell(view, context, hovered, app.ink.text, 2);
+  if (mark && content.matrices[mark.name]?.place) boxCell(view, context, mark, theme.ink.brand, 1.5);
+  if (hovered?.name && content.matrices[hovered.name]?.place)
+    boxCell(view, context, hovered, theme.ink.text, 2);
   if (document.activeElement === view.input)
-    boxWords(view, context, view.placeOf(view.at), app.ink.brand, 2.25);
-  if (view.pointed) boxWords(view, context, view.placeOf(view.pointed), app.ink.faint, 1);
+    boxWords(view, context, view.placeOf(view.at), theme.ink.brand, 2.25);
+  if (view.pointed) boxWords(view, context, view.placeOf(view.pointed), theme.ink.faint, 1);
   context.restore();
-  const place = hovered?.name ? app.matrices[hovered.name]?.place : null;
-  const index = hovered?.name && place ? indexOfCell(app.matrices[hovered.name], hovered) : -1;
+  const place = hovered?.name ? content.matrices[hovered.name]?.place : null;
+  const index = hovered?.name && place ? indexOfCell(content.matrices[hovered.name], hovered) : -1;
   if (place && index >= 0) litTensorHeads(view, context, place.lane[index], place.column[index]);
   else if (view.pointed) litTensorHeads(view, context, view.pointed.lane, view.pointed.column);
 }
@@ -419,7 +425,7 @@ export function drawTensorMarks(view) {
 // The part of each warp's lanes that a load reads, and the words that the chosen thread gets.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {LoadData} load */
 function drawLoad(view, context, load) {
-  const { app, cell, tensor } = view;
+  const { cell, tensor, content, theme } = view;
   const { lanes, columns, elements } = loadMap(load);
   const [low, high] = [lanes.reduce((a, b) => Math.min(a, b)), lanes.reduce((a, b) => Math.max(a, b))];
   const [from, to] = [columns.reduce((a, b) => Math.min(a, b)), columns.reduce((a, b) => Math.max(a, b))];
@@ -427,14 +433,14 @@ function drawLoad(view, context, load) {
     const cta = Math.floor(warp / 4);
     const y = ((warp % 4) * WARP + low) * cell.height;
     const [x, end] = [columnEdge(view, cta, from), columnEdge(view, cta, Math.min(to + 1, tensor.columns))];
-    const chosen = warp === Math.floor(app.lane / WARP);
+    const chosen = warp === Math.floor(content.lane / WARP);
     const box = { x: x + 0.5, y: y + 0.5, width: end - x - 1, height: (high - low + 1) * cell.height - 1 };
-    strokeBox(context, box, app.ink.paper, chosen ? 3 : 2, [4, 3]);
-    strokeBox(context, box, app.ink.text, chosen ? 1.5 : 0.75, [4, 3]);
+    strokeBox(context, box, theme.ink.paper, chosen ? 3 : 2, [4, 3]);
+    strokeBox(context, box, theme.ink.text, chosen ? 1.5 : 0.75, [4, 3]);
   }
-  const first = (app.lane % WARP) * elements;
+  const first = (content.lane % WARP) * elements;
   const words = Array.from({ length: elements }, (_, element) => ({
-    lane: app.lane - (app.lane % WARP) + lanes[first + element],
+    lane: content.lane - (content.lane % WARP) + lanes[first + element],
     column: columns[first + element],
   })).sort((one, other) => one.lane - other.lane || one.column - other.column);
   boxRuns(view, context, words);
@@ -443,7 +449,7 @@ function drawLoad(view, context, load) {
 // Neighbouring words in one box each.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {{ lane: number, column: number }[]} words */
 function boxRuns(view, context, words) {
-  const { app, tensor } = view;
+  const { tensor, theme } = view;
   for (let start = 0; start < words.length;) {
     let end = start + 1;
     while (
@@ -454,7 +460,7 @@ function boxRuns(view, context, words) {
       end += 1;
     const { lane, column } = words[start];
     const count = Math.min(end - start, columnsOf(tensor, Math.floor(lane / LANES)) - column);
-    if (count > 0) boxWords(view, context, wordsPlace(view, lane, column, count), app.ink.step, 1.75);
+    if (count > 0) boxWords(view, context, wordsPlace(view, lane, column, count), theme.ink.step, 1.75);
     start = end;
   }
 }
@@ -462,39 +468,43 @@ function boxRuns(view, context, words) {
 // Of words that are moved: those of the chosen thread, and the way of what is pointed at or selected.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawMove(view, context) {
-  const { app } = view;
-  const { A, D } = app.matrices;
+  const { content, theme, pointing } = view;
+  const { A, D } = content.matrices;
   for (const { lane, place, columns } of [A, D].filter((matrix) => matrix?.lane)) {
     if (!lane || !place || (view.before && place === D.place)) continue;
     const words = [];
     for (let index = 0; index < lane.length; index += 1)
-      if (lane[index] === app.lane) words.push({ lane: place.lane[index], column: index % columns });
+      if (lane[index] === content.lane) words.push({ lane: place.lane[index], column: index % columns });
     boxRuns(view, context, words);
   }
-  const { hovered, selection } = app;
+  const { hovered } = pointing;
+  const { selection } = view;
   const cell = hovered?.name ? hovered : selection.mark;
   if (!cell || (view.before && cell.name !== "A")) return;
-  const others = linkedWords(app.matrices, cell);
-  context.strokeStyle = context.fillStyle = app.ink.text;
+  const others = linkedWords(content.matrices, cell);
+  context.strokeStyle = context.fillStyle = theme.ink.text;
   context.lineWidth = 1.25;
   for (const other of others) {
     const [from, to] = (cell.name === "A" ? [cell, other] : [other, cell]).map(({ name, row, column }) => {
-      const { place, columns } = app.matrices[name];
+      const { place, columns } = content.matrices[name];
       const lane = place?.lane[row * columns + column] ?? 0;
       return { ...wordsPlace(view, lane, column), block: Math.floor(lane / LANES) };
     });
     drawWay(view, context, from, to);
   }
-  if (cell === selection.mark) for (const other of others) boxCell(view, context, other, app.ink.brand, 1.25);
+  if (cell === selection.mark)
+    for (const other of others) boxCell(view, context, other, theme.ink.brand, 1.25);
 }
 
 // The way of a word, along the lower edges of rows and beside its grid: it crosses no digits.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Place & { block: number }} from @param {Place & { block: number }} to */
 function drawWay(view, context, from, to) {
-  const side = from.x < to.x ? 1 : -1; // the side on which it leaves
+  // the side on which it leaves
+  const side = from.x < to.x ? 1 : -1;
   const beside = columnEdge(view, from.block, side > 0 ? columnsOf(view.tensor, from.block) : 0) + 4 * side;
   const [y, endY] = [from.y + from.height, to.y + to.height];
-  const isLeft = (to.block === from.block) === side < 0; // the side on which it arrives
+  // the side on which it arrives
+  const isLeft = (to.block === from.block) === side < 0;
   const endX = isLeft ? to.x : to.x + to.width;
   const head = isLeft ? -6 : 6;
   context.beginPath();
@@ -523,19 +533,20 @@ function drawWay(view, context, from, to) {
  * @param {number} line
  * @param {number[]} dash
  */
-function boxWords({ app }, context, { x, y, width, height }, colour, line, dash = []) {
-  const around = Math.max(0, (5 - Math.min(width, height)) / 2); // a small word stays visible inside
+function boxWords({ theme }, context, { x, y, width, height }, colour, line, dash = []) {
+  // a small word stays visible inside
+  const around = Math.max(0, (5 - Math.min(width, height)) / 2);
   const [left, top] = [x - 0.5 - around, y - 0.5 - around];
   const box = { x: left, y: top, width: width + 2 * around, height: height + 2 * around };
-  strokeBox(context, box, app.ink.paper, line + 2, dash);
+  strokeBox(context, box, theme.ink.paper, line + 2, dash);
   strokeBox(context, box, colour, line, dash);
 }
 
 // A cell where the instruction reads it; its copies in thin, dashed boxes.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Cell} cell @param {string} colour @param {number} line */
 function boxCell(view, context, { name, row, column }, colour, line) {
-  const { app } = view;
-  const matrix = app.matrices[name];
+  const { content } = view;
+  const matrix = content.matrices[name];
   const { place } = matrix;
   if (!place) return;
   const index = indexOfCell(matrix, { row, column });
@@ -546,7 +557,8 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const part = Math.floor((bits & 31) / place.info.width);
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
-    const dash = copy && at.width >= 12 ? [3, 2] : []; // around a small word it would be dust
+    // around a small word it would be dust
+    const dash = copy && at.width >= 12 ? [3, 2] : [];
     boxWords(view, context, at, colour, copy ? Math.min(line, 1) : line, dash);
   });
 }
@@ -555,18 +567,18 @@ function boxCell(view, context, { name, row, column }, colour, line) {
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Mark} mark */
 function washCells(view, context, mark) {
   for (const word of wordsOf(view, mark))
-    if (word.width >= 24) boxWords(view, context, word, view.app.ink.brand, 2.25); // it has digits
-    else fillBox(context, word, view.app.ink.brand, 0.55);
+    if (word.width >= 24) boxWords(view, context, word, view.theme.ink.brand, 2.25); // it has digits
+    else fillBox(context, word, view.theme.ink.brand, 0.55);
 }
 
 // Everything but what the timeline shows.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function dimUnplayedWords(view, context) {
-  const { app, scroller, width, height } = view;
-  const marks = app.timeline.shown.filter(({ name }) => app.matrices[name]?.place);
-  if (!app.timeline.current || !marks.length) return;
+  const { scroller, width, height, content, theme, timeline } = view;
+  const marks = timeline.shown.filter(({ name }) => content.matrices[name]?.place);
+  if (!timeline.current || !marks.length) return;
   const all = { x: scroller.scrollLeft, y: scroller.scrollTop, width, height };
-  fillBox(context, all, app.ink.paper, 0.7);
+  fillBox(context, all, theme.ink.paper, 0.7);
   for (const mark of marks)
     for (const { x, y, width: wide, height: high } of wordsOf(view, mark))
       context.clearRect(x, y, wide, high);
@@ -575,7 +587,7 @@ function dimUnplayedWords(view, context) {
 // The words that cells are in, with their copies.
 /** @param {TensorView} view @param {Mark} mark @returns {Place[]} */
 function wordsOf(view, { name, row, column, row2 = row, column2 = column }) {
-  const matrix = view.app.matrices[name];
+  const matrix = view.content.matrices[name];
   const { place } = matrix;
   const words = /** @type {Map<number, Place>} */ (new Map());
   for (let r = row; place && r <= row2; r += 1)
@@ -595,17 +607,17 @@ function wordsOf(view, { name, row, column, row2 = row, column2 = column }) {
 // The headings of a word's lane and column.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {number} lane @param {number} column */
 function litTensorHeads(view, context, lane, column) {
-  const { app, scroller } = view;
+  const { scroller, theme } = view;
   const { left, top } = TENSOR_HEAD;
   const { x, y, width, height } = wordsPlace(view, lane, column);
   const level = top + y + height / 2 - scroller.scrollTop;
   const middle = left + x + width / 2 - scroller.scrollLeft;
   if (level > top - 4 && level < top + view.height + 4) {
     const at = { x: left - 13, y: clamp(level, top + 5, top + view.height - 5) };
-    drawTag(context, app.ink, String(lane % LANES), at);
+    drawTag(context, theme.ink, String(lane % LANES), at);
   }
   if (middle > left - 4 && middle < left + view.width + 4) {
     const at = { x: clamp(middle, left + 8, left + view.width - 8), y: top - 6 };
-    drawTag(context, app.ink, columnHead(view.tensor, Math.floor(lane / LANES), column), at);
+    drawTag(context, theme.ink, columnHead(view.tensor, Math.floor(lane / LANES), column), at);
   }
 }

@@ -2,10 +2,12 @@
 
 import { typed } from "../common/util.js";
 
-export const LANES = 128; // of a CTA
+// of a CTA
+export const LANES = 128;
 export const WARP = 32;
 const WORD_BITS = 32;
-const BLOCKS = /** @type {TensorName[]} */ (["A", "D"]); // what an instruction moves, and what it leaves
+// what an instruction moves, and what it leaves
+const BLOCKS = /** @type {TensorName[]} */ (["A", "D"]);
 
 // Lane, column and lowest bit of every cell of a matrix.
 /** @param {TensorPlace} info @param {number} rows @param {number} columns @returns {TensorPlaces} */

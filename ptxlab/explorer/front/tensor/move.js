@@ -118,8 +118,9 @@ export function moveHint({ tensor, matrices }, isSaved = false) {
 
 // The colour of a word: that of the row or column of what is in registers, or of what is read.
 /** @param {TensorView} view @param {TensorName} name @returns {(index: number) => Colour} */
-export function movePainter({ app, colour, before }, name) {
-  const { matrices, colours, ink, instruction } = app;
+export function movePainter({ colour, before, content, theme }, name) {
+  const { matrices, instruction } = content;
+  const { colours, ink } = theme;
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const links = linksOf(matrices);
   const by = instruction.move?.by ?? "A";

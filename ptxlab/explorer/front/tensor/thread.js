@@ -68,10 +68,10 @@ export class ThreadRegisters {
 
   listen() {
     const { view } = this;
-    const { app } = view;
+    const { pointing, selection, tooltip } = view;
     this.number.addEventListener("change", () => {
       const thread = wholeNumber(this.number);
-      if (thread !== null) app.chooseLane(clamp(thread, 0, this.threads - 1));
+      if (thread !== null) selection.chooseLane(clamp(thread, 0, this.threads - 1));
       this.update();
     });
     this.number.addEventListener("keydown", (event) => event.stopPropagation());
@@ -90,18 +90,18 @@ export class ThreadRegisters {
       const word = this.wordAt(event.target);
       const [element] = word ? view.elements(word) : [];
       view.pointed = word && !element ? word : null;
-      app.hover(element ? view.cellOf(element) : null);
-      if (word) app.tooltip.show(event, () => this.facts(word));
+      pointing.hover(element ? view.cellOf(element) : null);
+      if (word) tooltip.show(event, () => this.facts(word));
     });
     this.list.addEventListener("pointerleave", () => {
       view.pointed = null;
-      app.hover(null);
+      pointing.hover(null);
     });
     this.list.addEventListener("click", (event) => {
       const word = this.wordAt(event.target);
       if (!word) return;
       const [element] = view.elements(word);
-      if (element) app.selection.select(view.cellOf(element), false);
+      if (element) selection.select(view.cellOf(element), false);
       view.goTo(word, Boolean(this.moved?.editable)); // then it can be typed over
     });
   }
@@ -109,7 +109,7 @@ export class ThreadRegisters {
   // The registers that tcgen05.ld fills, or tcgen05.st stores; null for the load beside a tcgen05.mma.
   /** @returns {Matrix | null} */
   get moved() {
-    const { instruction, matrices } = this.view.app;
+    const { instruction, matrices } = this.view.content;
     return instruction.move?.registers ? matrices[instruction.move.registers] : null;
   }
 
@@ -119,7 +119,7 @@ export class ThreadRegisters {
 
   // The threads to choose from: a warp, or a warpgroup in each CTA.
   get threads() {
-    return this.moved ? this.view.app.instruction.lanes : this.ctas * LANES;
+    return this.moved ? this.view.content.instruction.lanes : this.ctas * LANES;
   }
 
   // Elements in each register that is listed.
@@ -131,14 +131,14 @@ export class ThreadRegisters {
   // Request the same load with one thing changed; the view changes when Python answers.
   /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
   choose(change) {
-    const { load, app } = this.view;
+    const { load, send } = this.view;
     if (!load) return;
     const { shape, column, pack } = { ...load, ...change };
     const count = change.count === undefined ? load.count : change.count;
     const lane = change.lane === undefined ? load.lane : change.lane;
-    const focused = app.focused();
-    app.send({ type: "show_load", shape, count, lane, column, pack }, focused ? { node: focused } : null);
-    this.built = ""; // shows the load again, if it stays
+    send({ type: "show_load", shape, count, lane, column, pack });
+    // shows the load again, if it stays
+    this.built = "";
     this.showLoad();
   }
 
@@ -154,10 +154,10 @@ export class ThreadRegisters {
   word(register, part) {
     const { moved } = this;
     if (moved)
-      return { lane: (moved.place?.lane[0] ?? 0) + this.view.app.lane, column: register * this.group };
+      return { lane: (moved.place?.lane[0] ?? 0) + this.view.content.lane, column: register * this.group };
     const load = /** @type {LoadData} */ (this.view.load);
     const { lanes, columns, elements } = loadMap(load);
-    const thread = this.view.app.lane;
+    const thread = this.view.content.lane;
     const index = (thread % 32) * elements + register * load.parts + part;
     return { lane: thread - (thread % 32) + lanes[index], column: columns[index] };
   }
@@ -178,11 +178,11 @@ export class ThreadRegisters {
 
   update() {
     const { view } = this;
-    const { load, app } = view;
+    const { load, content } = view;
     const { moved, ctas } = this;
     this.node.hidden = !load && !moved;
     if (this.node.hidden || !view.isOpen) return;
-    const thread = app.lane;
+    const thread = content.lane;
     this.load.hidden = this.mnemonic.hidden = Boolean(moved);
     attribute(this.node, "aria-label", `registers of a thread${moved ? "" : " after tcgen05.ld"}`);
     attribute(this.number, "max", this.threads - 1);
@@ -204,20 +204,20 @@ export class ThreadRegisters {
 
   /** @param {number} ctas @param {number} thread */
   showWarps(ctas, thread) {
-    const { app } = this.view;
-    const key = `${ctas} ${app.dark}`;
+    const { content, theme, selection } = this.view;
+    const key = `${ctas} ${theme.dark}`;
     if (this.warps.dataset.key !== key) {
       this.warps.dataset.key = key;
       this.warps.replaceChildren();
       for (let warp = 0; warp < 4 * ctas; warp += 1) {
         const own = warp % 4;
-        const press = () => app.chooseLane(warp * 32 + (app.lane % 32));
+        const press = () => selection.chooseLane(warp * 32 + (content.lane % 32));
         const button = makeButton(this.warps, "ptx-warp", String(own), press, {
           "data-warp": warp,
           "aria-label": `warp ${own}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
           title: `Warp ${own}: it can read only lanes ${own * 32} to ${own * 32 + 31}`,
         });
-        paint(button, warpColours(app, own));
+        paint(button, warpColours(theme, own));
       }
       this.updateWarps();
     }
@@ -226,8 +226,8 @@ export class ThreadRegisters {
   }
 
   showLoad() {
-    const { load, app } = this.view;
-    const isStatic = app.isStatic;
+    const { load } = this.view;
+    const { isStatic } = this.view.content;
     if (!load || load.mnemonic + load.column + load.lane === this.built) return;
     this.built = load.mnemonic + load.column + load.lane;
     const { shape, count, lane, most_column: most } = load.controls;
@@ -275,15 +275,15 @@ export class ThreadRegisters {
   // Each register that is filled or stored, its elements, and the words that they come from or go to.
   /** @param {Matrix} moved */
   showMoved(moved) {
-    const { app } = this.view;
-    const { matrices, selection } = app;
+    const { content, selection } = this.view;
+    const { matrices } = content;
     const { group } = this;
     this.makeLines(moved.columns / group);
     this.lines.forEach((line, register) => {
       const [number, word, name, value] = line.children;
       const cells = Array.from({ length: group }, (_, element) => ({
         name: moved.name,
-        row: app.lane,
+        row: content.lane,
         column: register * group + element,
       }));
       const linked = cells.flatMap((cell) => linkedWords(matrices, cell));
@@ -312,7 +312,8 @@ export class ThreadRegisters {
     this.makeLines(load.registers);
     this.list.classList.remove("ptx-long-names", "ptx-wide-registers");
     const { view } = this;
-    const { matrices, selection } = view.app;
+    const { matrices } = view.content;
+    const { selection } = view;
     this.lines.forEach((line, register) => {
       const [number, word, name, value] = line.children;
       let content = 0;
@@ -345,23 +346,23 @@ export class ThreadRegisters {
   // The register of the chosen thread that a word is in, comes from or goes to; -1 for none.
   /** @param {Cell} cell */
   movedColumn(cell) {
-    const { app } = this.view;
-    const { registers } = app.instruction.move ?? {};
-    const cells = [cell, ...linkedWords(app.matrices, cell)];
-    const column = cells.find(({ name, row }) => name === registers && row === app.lane)?.column ?? -1;
+    const { content } = this.view;
+    const { registers } = content.instruction.move ?? {};
+    const cells = [cell, ...linkedWords(content.matrices, cell)];
+    const column = cells.find(({ name, row }) => name === registers && row === content.lane)?.column ?? -1;
     return Math.floor(column / this.group);
   }
 
   // The register that holds what is pointed at.
   highlight() {
     const { view } = this;
-    const { app, load } = view;
+    const { load, content, pointing } = view;
     const { moved } = this;
     if ((!load && !moved) || !view.isOpen) return;
-    const { hovered } = app;
-    const matrix = hovered?.name ? app.matrices[hovered.name] : null;
+    const { hovered } = pointing;
+    const matrix = hovered?.name ? content.matrices[hovered.name] : null;
     const index = hovered?.name && matrix ? indexOfCell(matrix, hovered) : -1;
-    const own = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
+    const own = matrix?.lane && matrix.lane[index] === content.lane ? matrix.registerOf[index] : -1;
     const shown = moved && hovered?.name ? this.movedColumn(hovered) : own;
     this.lines.forEach((line, register) => line.classList.toggle("lit", register === shown));
     const line = this.lines[shown];

@@ -2,7 +2,7 @@
 // tcgen05.ld reads from it. It is below the matrices of tcgen05, and each highlights cells of the other.
 
 import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
-import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
+import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell, laneOf } from "../matrix/matrix.js";
 import { linesAbove, viewHeight } from "../pane/layout.js";
 import {
@@ -28,31 +28,38 @@ import {
 import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
-const TENSOR_SHARE = 0.3; // of the view below the tools, that the lanes may take
-const MIN_LANES = 128; // pixels
-const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
-const READABLE_HEX = 58; // the width of one in hexadecimal
-const MIN_MOVE = 180; // pixels for the lanes of words that are moved
-const MAX_MOVED = 64; // width of such a word before any zoom,
-const MAX_HIGH = 20; // and its height
-const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
-const MAX_RUNS_LIT = 128; // of neighbouring words that an edit changed
-const THREAD_PANEL = 356; // width of the registers beside it
+// The height of the lanes: a share of the view below the tools, and at least so many pixels.
+const TENSOR_SHARE = 0.3;
+const MIN_LANES = 128;
+// The height of the words of a transfer: at least so many pixels, and this share of a narrow view, where registers
+// are below them.
+const MIN_MOVE = 180;
+const NARROW_SHARE = 0.5;
+// Sizes of a word in pixels: at the largest zoom, where hexadecimal numbers are wider; and at most before any zoom.
+const READABLE = { width: 46, height: 14 };
+const READABLE_HEX = 58;
+const MAX_MOVED = 64;
+const MAX_HIGH = 20;
+// groups of neighbouring words that are lit after an edit
+const MAX_RUNS_LIT = 128;
+// the width of the registers beside it
+const THREAD_PANEL = 356;
 
-/** @extends {WordArea<TensorWord>} */
-export class TensorView extends WordArea {
+/** @extends {WordGrid<TensorWord>} */
+export class TensorView extends WordGrid {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     super(app, TENSOR_HEAD, "tensor-word", { lane: 0, column: 0 });
     this.closed = false;
-    this.before = false; // whether C is shown, which is D before the instruction
+    // whether C is shown, which is D before the instruction
+    this.before = false;
     this.colour = /** @type {TensorColour} */ ("row");
-    this.cell = { width: 0, height: 0 }; // of a word, in pixels
-    this.marked = ""; // what the canvas of marks shows
-    this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
+    // what the canvas of marks shows
+    this.marked = "";
     this.info = /** @type {TensorInfo | undefined} */ (undefined);
     this.loaded = /** @type {Sent<LoadData> | null} */ (null);
-    this.pictures = /** @type {HTMLCanvasElement[]} */ ([]); // a pixel for every word, of each CTA
+    // a pixel for every word, of each CTA
+    this.pictures = /** @type {HTMLCanvasElement[]} */ ([]);
     this.pictured = "";
     this.node = makeSection(parent, "ptx-tensor", "tensor memory", "tensor");
     this.node.hidden = true;
@@ -61,43 +68,43 @@ export class TensorView extends WordArea {
     body.append(this.frame);
     this.thread = new ThreadRegisters(this, body);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    this.listenToWords();
+    this.listen();
   }
 
   // -- what is shown --
 
   get isOpen() {
-    const { app } = this;
+    const { app, content } = this;
     // the verdict of a question is seen in it
-    if (app.instruction.move) return true;
-    return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
+    if (content.instruction.move) return true;
+    return Boolean(content.instruction.tensor && !this.closed && !app.memory.isOpen && !content.quiz.open);
   }
 
   // Only while the view is open.
   get tensor() {
-    return /** @type {TensorInfo} */ (this.app.instruction.tensor);
+    return /** @type {TensorInfo} */ (this.content.instruction.tensor);
   }
 
   /** @returns {LoadData | null} */
   get load() {
-    const load = this.app.model.get("load");
+    const load = this.content.model.get("load");
     return load?.mnemonic ? /** @type {LoadData} */ (load) : null;
   }
 
   // Closes shared memory, if that is open.
   toggle() {
-    const { app } = this;
+    const { app, scene } = this;
     if (app.memory.isOpen) app.send({ type: "hide_memory" });
     this.closed = this.isOpen;
     this.version += 1;
     app.refresh();
-    focusOn(this.isOpen ? this.input : app.paneOf("D")?.input);
+    focusOn(this.isOpen ? this.input : scene.paneOf("D")?.input);
   }
 
   // Another instruction has other columns.
   follow() {
-    const { tensor } = this.app.instruction;
-    const load = this.app.model.get("load") ?? null;
+    const { tensor } = this.content.instruction;
+    const load = this.content.model.get("load") ?? null;
     if (tensor === this.info && load === this.loaded) return;
     if (tensor !== this.info) {
       this.version += 1;
@@ -106,7 +113,7 @@ export class TensorView extends WordArea {
       if (!tensor?.places.SFA && this.colour === "scale") this.colour = "row";
       if (tensor?.blocks && !this.info?.blocks) this.zoom = 0;
       if (tensor?.blocks && !["row", "column", "value"].includes(this.colour)) this.colour = "row";
-      if (tensor?.blocks && !this.app.instruction.matrices.C) this.before = false;
+      if (tensor?.blocks && !this.content.instruction.matrices.C) this.before = false;
       if (!this.info && tensor) [this.zoom, this.closed] = [0, false];
     }
     [this.info, this.loaded] = [tensor, load];
@@ -119,9 +126,9 @@ export class TensorView extends WordArea {
   layout() {
     this.node.hidden = !this.isOpen;
     if (!this.isOpen) return 0;
-    const { app } = this;
+    const { app, content, scene } = this;
     this.controls.update();
-    const { move } = app.instruction;
+    const { move } = content.instruction;
     const beside = app.layoutWidth >= 900;
     const withThread = !move || Boolean(move.registers);
     this.node.classList.toggle("ptx-tensor-narrow", !beside);
@@ -129,7 +136,7 @@ export class TensorView extends WordArea {
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
-      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.stage.offsetTop));
+      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - scene.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
       width: Math.min(wide / columns, move ? MAX_MOVED : 30),
@@ -137,10 +144,7 @@ export class TensorView extends WordArea {
     };
     this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
     const view = { width: wide + this.gaps, height: rows * fit.height };
-    this.resize(view, {
-      width: columns * this.cell.width + this.gaps,
-      height: rows * this.cell.height,
-    });
+    this.resize(view, { width: columns * this.cell.width + this.gaps, height: rows * this.cell.height });
     this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
     this.drawn = this.marked = "";
     this.thread.layout(TENSOR_HEAD.top + this.height);
@@ -172,10 +176,10 @@ export class TensorView extends WordArea {
   roomForMove(whole) {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
-    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
+    const below = TENSOR_HEAD.top + SCROLLBAR + this.status.node.offsetHeight + 24;
     if (!whole) return Math.max(MIN_MOVE, NARROW_SHARE * viewHeight(app));
     const room = viewHeight(app) - above - below - linesAbove(app);
-    const withTimeline = room - app.timeline.node.offsetHeight;
+    const withTimeline = room - this.timeline.node.offsetHeight;
     // the timeline is below the view where that alone makes rows high enough for digits
     const needed = MIN_WORD * rowsOf(this.tensor);
     return Math.max(MIN_MOVE, needed <= room ? Math.max(needed, withTimeline) : withTimeline);
@@ -187,7 +191,8 @@ export class TensorView extends WordArea {
 
   // The word of the selected cell.
   selected() {
-    const { matrices, selection } = this.app;
+    const { matrices } = this.content;
+    const { selection } = this;
     const { mark } = selection;
     const matrix = mark && matrices[mark.name];
     if (!mark || !matrix?.place) return null;
@@ -197,63 +202,47 @@ export class TensorView extends WordArea {
 
   // -- drawing --
 
-  // The words are drawn again only if they, or how they look, changed.
+  get style() {
+    return `${this.colour} ${this.before}`;
+  }
+
   draw() {
-    const { app } = this;
     if (!this.isOpen || !this.cell.width) return;
-    const { scrollLeft, scrollTop } = this.scroller;
-    const matrices = this.shownMatrices();
-    const drawn = [
-      app.look,
-      this.colour,
-      this.before,
-      this.version,
-      scrollLeft,
-      scrollTop,
-      this.cell.width,
-      this.cell.height,
-      this.width,
-      this.height,
-    ].join();
-    const changed = matrices.some((matrix, index) => matrix !== this.painted[index]);
-    if (drawn !== this.drawn || changed) drawTensor(this);
-    if (drawn === this.drawn)
-      matrices.forEach((matrix, index) => {
-        const earlier = this.painted[index];
-        if (matrix && earlier?.info === matrix.info) this.flash(earlier, matrix);
-      });
-    [this.drawn, this.painted] = [drawn, matrices];
+    super.draw();
     this.thread.update();
     this.placeInput();
-    this.drawMarks();
+  }
+
+  drawWords() {
+    drawTensor(this);
   }
 
   /** @returns {(Matrix | undefined)[]} */
   shownMatrices() {
-    const { matrices } = this.app;
+    const { matrices } = this.content;
     const names = /** @type {TensorName[]} */ (Object.keys(this.tensor.places));
     return names.map((name) => matrices[this.matrixName(name)]);
   }
 
   /** @param {TensorName} name @returns {Name} */
   matrixName(name) {
-    return matrixOf(this.app.matrices, name, this.before);
+    return matrixOf(this.content.matrices, name, this.before);
   }
 
-  // What an edit changed is seen for a moment, as in the matrices.
+  // Neighbours are lit together.
   /** @param {Matrix} before @param {Matrix} matrix */
-  flash(before, matrix) {
+  changedPlaces(before, matrix) {
     const { place } = matrix;
-    if (!place) return;
+    if (!place) return [];
     const words = changedCells(before, matrix).map((index) => place.lane[index] * 1024 + place.column[index]);
     const sorted = [...new Set(words)].sort((one, other) => one - other);
     const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MAX_RUNS_LIT);
-    for (const start of starts) {
-      let count = 1; // neighbours are lit together
+    return starts.map((start) => {
+      let count = 1;
       while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;
       const { x, y, width, height } = wordsPlace(this, start >> 10, start & 1023, count);
-      this.flashPlace({ x, y, width: Math.max(3, width), height: Math.max(3, height) });
-    }
+      return { x, y, width: Math.max(3, width), height: Math.max(3, height) };
+    });
   }
 
   drawMarks() {
@@ -277,7 +266,7 @@ export class TensorView extends WordArea {
   // The elements of a word.
   /** @param {TensorWord} word */
   elements({ lane, column }) {
-    return elementsIn(this.tensor, this.app.matrices, lane, column, this.before);
+    return elementsIn(this.tensor, this.content.matrices, lane, column, this.before);
   }
 
   // The element under the pointer: the highest bits of a word are on the left.
@@ -294,7 +283,7 @@ export class TensorView extends WordArea {
 
   /** @param {{ name: Name, index: number }} element @returns {Cell} */
   cellOf({ name, index }) {
-    return cellOfIndex(this.app.matrices[name], index);
+    return cellOfIndex(this.content.matrices[name], index);
   }
 
   /** @param {TensorWord} word */
@@ -312,7 +301,7 @@ export class TensorView extends WordArea {
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
-    if (!this.app.instruction.tensor || this.app.instruction.move || this.app.quiz.data) return;
+    if (!this.content.instruction.tensor || this.content.instruction.move || this.content.quiz.data) return;
     consume(event);
     this.toggle();
   }
@@ -321,7 +310,7 @@ export class TensorView extends WordArea {
   /** @param {TensorWord} word */
   chooseThread({ lane, column }) {
     const slot = this.load && slotOf(this.load, lane, column);
-    if (slot && slot.thread !== this.app.lane) this.app.chooseLane(slot.thread);
+    if (slot && slot.thread !== this.content.lane) this.selection.chooseLane(slot.thread);
   }
 
   // -- words: keys and typing --
@@ -341,7 +330,7 @@ export class TensorView extends WordArea {
   // Goes to a word that is moved.
   /** @param {Cell} cell */
   reveal({ name, row, column }) {
-    const { place, columns } = this.app.matrices[name];
+    const { place, columns } = this.content.matrices[name];
     if (name === "C" || name === "D") this.before = name === "C";
     this.controls.update();
     this.draw();
@@ -350,33 +339,33 @@ export class TensorView extends WordArea {
 
   /** @param {TensorWord} word */
   wordFacts(word) {
-    const { app, tensor } = this;
+    const { tensor, content, pointing } = this;
     const elements = this.elements(word);
-    const number = wordNumber(app.matrices, elements);
+    const number = wordNumber(content.matrices, elements);
     if (number === null) return this.freeFacts(word);
-    if (app.instruction.move) return app.cellFacts(this.cellOf(elements[0]));
+    if (content.instruction.move) return pointing.facts(this.cellOf(elements[0]));
     const names = elements.map((element) => {
       const { row, column } = this.cellOf(element);
-      const matrix = app.matrices[element.name];
+      const matrix = content.matrices[element.name];
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, element.index)}`;
     });
-    const unknown = elements.map(({ name }) => app.matrices[name].unknown).find(Boolean);
+    const unknown = elements.map(({ name }) => content.matrices[name].unknown).find(Boolean);
     return [wordName(tensor, word.lane, word.column), unknown ?? hex(number, 32), ...names];
   }
 
   // The matrix in the chosen word.
   get chosen() {
     const [element] = this.elements(this.at);
-    return element && this.app.matrices[element.name];
+    return element && this.content.matrices[element.name];
   }
 
   get editable() {
     return Boolean(this.chosen?.editable);
   }
 
-  wordText() {
+  chosenText() {
     const elements = this.elements(this.at);
-    const { matrices, instruction } = this.app;
+    const { matrices, instruction } = this.content;
     if (instruction.move) return editText(matrices[elements[0].name], elements[0].index);
     return hex(wordNumber(matrices, elements) ?? 0, 32);
   }
@@ -388,7 +377,7 @@ export class TensorView extends WordArea {
     if (!this.editable || !operand) return false;
     const register = column - (this.tensor.places[operand]?.first ?? 0);
     const name = this.chosen.operand;
-    this.app.send(
+    this.send(
       this.tensor.blocks
         ? { type: "set_cell", name, row: lane % LANES, column: register, text }
         : { type: "set_register", name, lane, register, text },
@@ -420,8 +409,8 @@ export class TensorView extends WordArea {
     const [element] = this.elements(this.at);
     if (!element) return;
     const cell = this.cellOf(element);
-    const isSameLane = laneOf(this.app.matrices, cell) === this.app.lane;
-    this.app.selection.select(cell, false, true, isSameLane);
+    const isSameLane = laneOf(this.content.matrices, cell) === this.content.lane;
+    this.selection.select(cell, false, true, isSameLane);
   }
 
   // Left and right go on from one grid of words to the other.

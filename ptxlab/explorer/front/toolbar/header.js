@@ -22,7 +22,7 @@ export class Header {
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
-    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.helpSheet.open(), {
+    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.help.open(), {
       "aria-haspopup": "dialog",
       title: "Keys, mouse and touch (?)",
       "aria-label": "keys, mouse and touch",
@@ -111,6 +111,10 @@ class NameBox {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
+    this.selection = app.selection;
+    this.scene = app.scene;
+    this.problem = app.problem;
     this.node = make("span", "ptx-name-box", parent);
     this.input = makeTextInput(this.node, "ptx-name", {
       placeholder: "go to D[3][5]",
@@ -132,8 +136,8 @@ class NameBox {
 
   // Suggests a name that this instruction has.
   suggest() {
-    const { D, A } = this.app.matrices;
-    const named = this.app.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
+    const { D, A } = this.content.matrices;
+    const named = this.content.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
     this.input.placeholder = `go to ${named}`;
   }
 
@@ -144,27 +148,27 @@ class NameBox {
   }
 
   go() {
-    const { app } = this;
-    if (!this.input.value.trim() || !app.matrices.D) return;
-    const place = placeNamed(app, this.input.value);
+    const { app, content, selection, scene } = this;
+    if (!this.input.value.trim() || !content.matrices.D) return;
+    const place = placeNamed(content, this.input.value);
     this.report(place.problem ?? "");
-    if (place.lane !== undefined) app.chooseLane(place.lane);
+    if (place.lane !== undefined) selection.chooseLane(place.lane);
     const name = place.cell?.name ?? place.line?.name;
     if (!name) return;
     const select = () => {
       if (place.cell) {
-        app.selection.select(place.cell);
-        app.camera.goTo(place.cell);
+        selection.select(place.cell);
+        scene.camera.goTo(place.cell);
       }
-      if (place.line) app.selection.selectLine(place.line);
-      app.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
+      if (place.line) selection.selectLine(place.line);
+      scene.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
     };
-    if (app.instruction.move && place.cell) {
-      app.selection.select(place.cell, false);
+    if (content.instruction.move && place.cell) {
+      selection.select(place.cell, false);
       app.tensor.reveal(place.cell);
-    } else if (app.paneOf(name)) select();
+    } else if (scene.paneOf(name)) select();
     else {
-      app.set("show_c", true); // only C is not always shown
+      content.set("show_c", true); // only C is not always shown
       window.setTimeout(select);
     }
   }
@@ -174,49 +178,49 @@ class NameBox {
 const matrixName = (word) => ALIASES[word] ?? MATRICES.find((name) => name === word.toUpperCase());
 
 // The words of tcgen05.ld, .st, .cp and .shift are named T, R and S.
-/** @param {App} app @param {string} word @returns {Name | undefined} */
+/** @param {Content} content @param {string} word @returns {Name | undefined} */
 function movedName({ instruction, matrices }, word) {
   if (!instruction.move) return undefined;
   return /** @type {Name[]} */ (["A", "D"]).find((name) => matrices[name].label === word.toUpperCase());
 }
 
 // The place, or a sentence that says what is wrong.
-/** @param {App} app @param {string} text @returns {Destination} */
-function placeNamed(app, text) {
+/** @param {Content} content @param {string} text @returns {Destination} */
+function placeNamed(content, text) {
   const name = text.trim().toLowerCase().replace(/\s+/g, " ");
   const lane = LANE.exec(name);
   if (lane) {
     const [, warp, number, letters, element] = lane;
     if (warp !== undefined && Number(number) > 31)
       return { problem: `A warp has lanes 0 to 31: there is no lane ${number} in warp ${warp}.` };
-    return placeInLane(app, 32 * Number(warp ?? 0) + Number(number), letters, Number(element));
+    return placeInLane(content, 32 * Number(warp ?? 0) + Number(number), letters, Number(element));
   }
   const element = ELEMENT.exec(name);
-  if (element) return placeInLane(app, app.lane, element[1], Number(element[2]));
+  if (element) return placeInLane(content, content.lane, element[1], Number(element[2]));
   const cell = CELL.exec(name);
   if (!cell) return { problem: `"${text.trim()}" is not the name of a cell or lane: ${EXAMPLES}.` };
   const [, word, row, unit, column] = cell;
-  return placeInMatrix(app, word, Number(row), column === undefined ? undefined : Number(column), unit);
+  return placeInMatrix(content, word, Number(row), column === undefined ? undefined : Number(column), unit);
 }
 
-/** @param {App} app @param {string} word @returns {Destination} */
+/** @param {Content} content @param {string} word @returns {Destination} */
 function unknownMatrix({ matrices }, word) {
   const labels = MATRICES.filter((name) => matrices[name]).map((name) => matrices[name].label);
   return { problem: `This instruction has no matrix ${word.toUpperCase()}: it has ${labels.join(", ")}.` };
 }
 
 /**
- * @param {App} app
+ * @param {Content} content
  * @param {string} word
  * @param {number} row
  * @param {number | undefined} column
  * @param {string | undefined} unit
  * @returns {Destination}
  */
-function placeInMatrix(app, word, row, column, unit) {
-  const name = movedName(app, word) ?? matrixName(word);
-  const matrix = name && app.matrices[name];
-  if (!matrix) return unknownMatrix(app, word);
+function placeInMatrix(content, word, row, column, unit) {
+  const name = movedName(content, word) ?? matrixName(word);
+  const matrix = name && content.matrices[name];
+  if (!matrix) return unknownMatrix(content, word);
   const { label, rows, columns } = matrix;
   if (unit === "chunk" && name !== "E")
     return { problem: `Only metadata has chunks: write ${label}[${row}][column].` };
@@ -231,24 +235,24 @@ function placeInMatrix(app, word, row, column, unit) {
 }
 
 /**
- * @param {App} app
+ * @param {Content} content
  * @param {number} lane
  * @param {string | undefined} letters
  * @param {number} element
  * @returns {Destination}
  */
-function placeInLane(app, lane, letters, element) {
-  const { lanes } = app.instruction;
-  const noun = holderNoun(app.instruction);
+function placeInLane(content, lane, letters, element) {
+  const { lanes } = content.instruction;
+  const noun = holderNoun(content.instruction);
   const what = noun === "thread" ? "Thread" : "Lane";
   if (lane < 0 || lane >= lanes)
     return { problem: `${what}s are 0 to ${lanes - 1}: there is no ${noun} ${lane}.` };
   if (!letters) return { lane };
   /** @type {AnyMatrices} */
-  const matrices = app.matrices;
+  const matrices = content.matrices;
   const name = letters === "a" && matrices.stored ? "stored" : matrixName(letters);
   const matrix = name && matrices[name];
-  if (!matrix) return unknownMatrix(app, letters);
+  if (!matrix) return unknownMatrix(content, letters);
   if (!matrix.lane) {
     const where = matrix.place ? "tensor" : "shared";
     return { problem: `${matrix.label} is in ${where} memory: no thread holds its elements.` };

@@ -1,6 +1,6 @@
 // The sheet that "?" opens: every key, and what mouse and fingers do.
 
-import { focusOn, make, makeButton } from "../common/util.js";
+import { focusOn, focusedIn, make, makeButton } from "../common/util.js";
 
 // A part of the sheet begins with its title; then, indented, what one does and what that does.
 const SHEET = `\
@@ -72,24 +72,25 @@ Touch
   Pinch | zoom in or out, between the fingers`;
 
 export class HelpSheet {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
-    this.node = make("dialog", "ptx-sheet", parent, { "aria-label": "keys, mouse and touch" });
+  /** @param {Pick<App, "root" | "pointing">} app */
+  constructor({ root, pointing }) {
+    this.root = root;
+    this.pointing = pointing;
+    this.node = make("dialog", "ptx-sheet", null, { "aria-label": "keys, mouse and touch" });
     this.caller = /** @type {HTMLElement | null} */ (null);
     this.node.addEventListener("close", () => focusOn(this.caller));
     this.node.addEventListener("click", (event) => {
       if (event.target === this.node) this.node.close(); // beside the sheet
     });
     this.node.addEventListener("keydown", (event) => this.press(event));
-    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    root.addEventListener("keydown", (event) => this.shortcut(event));
   }
 
   open() {
     if (this.node.open) return;
     if (!this.node.firstChild) this.build();
-    this.caller = /** @type {HTMLElement | null} */ (this.app.focused());
-    this.app.hover(null);
+    this.caller = focusedIn(this.root);
+    this.pointing.hover(null);
     this.node.showModal();
   }
 

@@ -39,13 +39,17 @@ export class Toolbar {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
+    this.selection = app.selection;
+    this.scene = app.scene;
     this.built = "";
     this.updates = /** @type {((toolbar: ToolbarData) => void)[]} */ ([]);
     this.target = /** @type {Name} */ ("A");
     this.pattern = "random";
     this.exportGroup = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
-    this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
+    // in the order in which they keep their place
+    this.groups = /** @type {HTMLElement[]} */ ([]);
     this.more = this.makeMore();
     this.updateStops = roveTabindex(this.node, "button, select", nextInBar);
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
@@ -114,11 +118,11 @@ export class Toolbar {
 
   // What can be chosen; Python sends it before anything is shown.
   get data() {
-    return /** @type {ToolbarData} */ (this.app.model.get("toolbar"));
+    return /** @type {ToolbarData} */ (this.content.model.get("toolbar"));
   }
 
   update() {
-    const { model } = this.app;
+    const { model } = this.content;
     const toolbar = model.get("toolbar");
     if (!toolbar?.controls) return;
     const key = JSON.stringify([
@@ -223,8 +227,8 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent @param {DisplayControl} control */
   control(parent, { trait, label, hint, options, range }) {
-    const { model } = this.app;
-    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.app.set(trait, value);
+    const { model } = this.content;
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.content.set(trait, value);
     if (options) {
       this.choice(parent, label, hint, {
         options: () =>
@@ -234,14 +238,14 @@ export class Toolbar {
         value: () => model.get(trait),
         choose: (value) => {
           set(value);
-          if (trait === "label") afterPaint(() => this.app.camera.showLabels());
+          if (trait === "label") afterPaint(() => this.scene.camera.showLabels());
         },
       }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
       /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
       const button = (classes, text, name, by) =>
-        makeButton(box, `ptx-tool ${classes}`, text, () => this.app.zoomBy(by()), { "aria-label": name });
+        makeButton(box, `ptx-tool ${classes}`, text, () => this.scene.zoomBy(by()), { "aria-label": name });
       const less = button("ptx-icon", "−", "farther", () => -range.step);
       const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
       const more = button("ptx-icon", "+", "nearer", () => range.step);
@@ -257,7 +261,7 @@ export class Toolbar {
   // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
   /** @param {string} text @param {Label | Traits["colour_by"]} value */
   optionText(text, value) {
-    const { instruction } = this.app;
+    const { instruction } = this.content;
     if (!instruction.tensor) return text === "lane·element" ? `${holderNoun(instruction)}·element` : text;
     if (text === "lane·element") return "lane·column";
     return value === "register" ? "thread after ld" : text;
@@ -266,7 +270,7 @@ export class Toolbar {
   // Warps and banks are colours only where there are several warps, or operands in shared memory.
   /** @param {Label | Traits["colour_by"]} value */
   isOffered(value) {
-    const { instruction } = this.app;
+    const { instruction } = this.content;
     if (value === "warp") return instruction.lanes > 32;
     if (value !== "bank" && value !== "core matrix") return true;
     return Object.values(instruction.matrices ?? {}).some(({ byte }) => byte);
@@ -274,9 +278,10 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent */
   fills(parent) {
-    const { app } = this;
+    const { app, content, selection } = this;
     const target = this.choice(parent, "Fill", "The matrix to fill", {
-      options: ({ patterns }) => namesIn(patterns).map((name) => [app.matrices[name]?.label ?? name, name]),
+      options: ({ patterns }) =>
+        namesIn(patterns).map((name) => [content.matrices[name]?.label ?? name, name]),
       value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
       choose: (name) => {
         this.target = name;
@@ -298,7 +303,7 @@ export class Toolbar {
     pattern.setAttribute("aria-label", "fill with"); // "with" says nothing where it is read alone
     const fill = () => {
       const name = target.value && this.target in this.data.patterns ? this.target : "A";
-      const { row, column } = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
+      const { row, column } = selection.mark?.name === name ? selection.mark : { row: 0, column: 0 };
       app.send({ type: "fill_matrix", name, pattern: pattern.value, row, column });
     };
     makeButton(parent, "ptx-tool", "Fill", fill, {
@@ -310,7 +315,7 @@ export class Toolbar {
   // The matrix in which a cell is selected is the one to fill.
   /** @param {Name} name */
   follow(name) {
-    const toolbar = this.app.model.get("toolbar");
+    const toolbar = this.content.model.get("toolbar");
     if (!toolbar?.patterns?.[name] || name === this.target) return;
     this.target = name;
     this.update();

@@ -1,14 +1,17 @@
 // Cells of D in which two chips differ: their number, buttons to step through them and, if there are none, a search
 // by Python for inputs that have one.
 
-import { consume, focusOn, make, makeButton, makeIcon, write } from "../common/util.js";
+import { consume, focusOn, focusedIn, make, makeButton, makeIcon, write } from "../common/util.js";
 import { cellOfIndex, differing, indexOfCell } from "../matrix/matrix.js";
 
 export class Differences {
-  /** @param {App} app */
-  constructor(app) {
-    this.app = app;
-    this.busy = false; // while Python searches
+  /** @param {Pick<App, "content" | "selection" | "scene" | "root" | "send">} parts */
+  constructor({ content, selection, scene, root, send }) {
+    this.content = content;
+    this.selection = selection;
+    this.scene = scene;
+    // while Python searches
+    this.busy = false;
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
@@ -17,14 +20,14 @@ export class Differences {
     const find = () => {
       if (this.busy) return;
       this.setBusy(true);
-      app.send({ type: "find_difference" });
+      send({ type: "find_difference" });
     };
     this.search = makeButton(this.node, "ptx-tool ptx-find", "", find, {
       title: "Fill in inputs on which the two chips give different bits; undo restores yours",
       "data-tool": "find",
     });
     this.setBusy(false);
-    app.root.addEventListener("keydown", (event) => {
+    root.addEventListener("keydown", (event) => {
       if (event.key !== "F8" || !this.indices().length) return;
       consume(event);
       this.go(event.shiftKey ? -1 : 1);
@@ -42,35 +45,35 @@ export class Differences {
 
   // Cells of D that differ, by their index.
   indices() {
-    const { D } = this.app.matrices;
+    const { D } = this.content.matrices;
     return D?.differ ? differing(D) : [];
   }
 
   // Where the selected cell is among those that differ, from 1 on; 0 if it does not differ.
   selected() {
-    const { mark } = this.app.selection;
+    const { mark } = this.selection;
     if (mark?.name !== "D" || mark.row2 !== undefined) return 0;
-    return this.indices().indexOf(indexOfCell(this.app.matrices.D, mark)) + 1;
+    return this.indices().indexOf(indexOfCell(this.content.matrices.D, mark)) + 1;
   }
 
   // Selects the next difference after the selected cell, or the previous one; wraps around.
   /** @param {number} by */
   go(by) {
-    const { mark } = this.app.selection;
-    const { D } = this.app.matrices;
+    const { mark } = this.selection;
+    const { D } = this.content.matrices;
     const indices = this.indices();
     const outside = by > 0 ? -1 : Infinity;
     const at = mark?.name === "D" ? indexOfCell(D, mark) : outside;
     const after = indices.filter((index) => (by > 0 ? index > at : index < at));
     const among = after.length ? after : indices;
     const cell = cellOfIndex(D, among[by > 0 ? 0 : among.length - 1]);
-    this.app.selection.select(cell, false);
-    this.app.reveal([cell]);
+    this.selection.select(cell, false);
+    this.scene.reveal([cell]);
   }
 
   // In the caption of D, where D is compared.
   update() {
-    const { D } = this.app.matrices;
+    const { D } = this.content.matrices;
     if (!D?.differ) return;
     const count = D.differCount;
     const cells = count > 1 ? `${count} cells` : "1 cell";
@@ -80,9 +83,9 @@ export class Differences {
     const differ = count > 1 ? "differ" : "differs";
     write(this.count, count ? `${at ? `${at} of ` : ""}${count} ${differ}` : "all agree");
     this.arrows.hidden = !count;
-    const hadFocus = this.app.focused() === this.search;
-    this.search.hidden = Boolean(count) || this.app.isStatic;
-    if (hadFocus && this.search.hidden) focusOn(this.app.paneOf("D")?.input);
+    const hadFocus = focusedIn(this.search) !== null;
+    this.search.hidden = Boolean(count) || this.content.isStatic;
+    if (hadFocus && this.search.hidden) focusOn(this.scene.paneOf("D")?.input);
   }
 
   // For the line about the selected cell.

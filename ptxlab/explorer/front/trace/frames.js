@@ -7,41 +7,42 @@ import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/bytes.js";
 import { linkedWords } from "../tensor/move.js";
 
-const MAX_FRAMES = 8; // of an operand that goes into registers
-const MAX_WALKED = 16; // of core matrices, and of steps along K without a cell of D
-const MAX_MOVES = 64; // of words between memory and registers
+// At most so many frames: of an operand that goes into registers; of core matrices, and of steps along K where no
+// cell of D is selected; of words between memory and registers.
+const MAX_FRAMES = 8;
+const MAX_WALKED = 16;
+const MAX_MOVES = 64;
 const WARP_LANES = 32;
 const QUAD = 4; // lanes that hold a row of a matrix
-const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 }; // milliseconds
-const QUICKEST = 450; // of a step of a long sum,
-const SUM_TIME = 26_000; // all of which take so long
+// Milliseconds for which a frame stays. The steps of a sum take SUM_TIME together if that leaves QUICKEST for each.
+const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 };
+const QUICKEST = 450;
+const SUM_TIME = 26_000;
 const MAX_RUNS = 4; // of numbers that a sentence lists
 
 const ALONG_K = "The products: for each k, column k of A times row k of B is added to D";
 
-/** @param {App} app @returns {TimelinePart[]} */
-export function timelineParts(app) {
-  if (app.instruction.move) return moveParts(app);
+/** @param {Content} content @param {MemoryView} memory @param {Trace | null} trace of the sum that is followed @returns {TimelinePart[]} */
+export function timelineParts(content, memory, trace) {
+  const { instruction } = content;
+  if (instruction.move) return transferParts(content);
   /** @type {AnyMatrices} */
-  const { stored, C, D } = app.matrices;
-  const inputs = /** @type {Name[]} */ ([stored ? "stored" : "A", "E", "B", "SFA", "SFB"]);
-  const isSum = sumOf(app) !== null;
-  if (C && !isZero(C)) inputs.push("C");
-  const parts = /** @type {TimelinePart[]} */ (
-    inputs.map((name) => partOf(app, name, app.matrices[name]?.label ?? "", "is read from"))
-  );
-  for (const part of parts) for (const frame of part.frames) frame.isBefore = !isSum;
-  parts.push(...sums(app));
-  if (!D.unknown) parts.push(partOf(app, "D", "D out", "is left in"));
+  const matrices = content.matrices;
+  /** @param {Name} name @param {string} title @param {string} way @returns {TimelinePart} */
+  const partOf = (name, title, way) => {
+    const matrix = content.matrices[name];
+    const inMemory = memory.isOpen && memory.data.name === name;
+    const space = matrix?.place ? "tensor memory" : "registers";
+    const about = `${matrix?.label} ${way} ${matrix?.core || inMemory ? "shared memory" : space}`;
+    return { name: title, about, frames: matrix ? framesOf(content, matrix, inMemory ? memory : null) : [] };
+  };
+  const inputs = /** @type {Name[]} */ ([matrices.stored ? "stored" : "A", "E", "B", "SFA", "SFB"]);
+  if (matrices.C && !isZero(matrices.C)) inputs.push("C");
+  const parts = inputs.map((name) => partOf(name, matrices[name]?.label ?? "", "is read from"));
+  for (const part of parts) for (const frame of part.frames) frame.isBefore = !trace;
+  parts.push(...sums(content, trace));
+  if (!matrices.D.unknown) parts.push(partOf("D", "D out", "is left in"));
   return parts.filter(({ frames }) => frames.length);
-}
-
-/** @param {App} app @param {Name} name @param {string} title @param {string} way @returns {TimelinePart} */
-function partOf(app, name, title, way) {
-  const matrix = app.matrices[name];
-  const memory = matrix?.core || (app.memory.isOpen && app.memory.data.name === name) ? "shared memory" : "";
-  const where = memory || (matrix?.place ? "tensor memory" : "registers");
-  return { name: title, about: `${matrix?.label} ${way} ${where}`, frames: loads(app, name) };
 }
 
 // -- where cells are: registers, core matrices, lanes of tensor memory --
@@ -111,13 +112,11 @@ function extent({ columns }, cells) {
 
 // -- operands on their way in, and D on its way out --
 
-/** @param {App} app @param {Name} name @returns {Frame[]} */
-function loads(app, name) {
-  const matrix = app.matrices[name];
-  if (!matrix) return [];
-  if (app.memory.isOpen && app.memory.data.name === name) return accesses(app);
-  if (app.instruction.tensor && matrix.place) return laneFrames(matrix); // its lanes are those of a later load
-  if (matrix.lane && matrix.registerOf) return registerFrames(app, matrix);
+/** @param {Content} content @param {Matrix} matrix @param {MemoryView | null} memory that shows it @returns {Frame[]} */
+function framesOf(content, matrix, memory) {
+  if (memory) return accesses(memory);
+  if (content.instruction.tensor && matrix.place) return laneFrames(matrix); // its lanes are those of a later load
+  if (matrix.lane && matrix.registerOf) return registerFrames(content, matrix);
   return matrix.core ? coreFrames(matrix) : [];
 }
 
@@ -130,17 +129,19 @@ function lanesIn(lanes) {
 }
 
 // Register by register, of all lanes at once.
-/** @param {App} app @param {Matrix & InLanes} matrix @returns {Frame[]} */
-function registerFrames(app, matrix) {
+/** @param {Content} content @param {Matrix & InLanes} matrix @returns {Frame[]} */
+function registerFrames(content, matrix) {
   const { name, label, lane: laneOf } = matrix;
   const isOut = name === "D";
   return few(cellsBy(matrix.registerOf), MAX_FRAMES).map(({ first, last, cells }) => ({
     text: () => {
-      const own = cells.filter((index) => laneOf[index] === app.lane).map((index) => nameAt(matrix, index));
+      const own = cells
+        .filter((index) => laneOf[index] === content.lane)
+        .map((index) => nameAt(matrix, index));
       const some = own.length > 4 ? `${own.slice(0, 3).join(", ")} … ${own.at(-1)}` : own.join(", ");
       const way = isOut ? "is left in" : "is in";
       const holds = own.length
-        ? `; ${holderNoun(app.instruction)} ${app.lane} ${isOut ? "gets" : "holds"} ${some}`
+        ? `; ${holderNoun(content.instruction)} ${content.lane} ${isOut ? "gets" : "holds"} ${some}`
         : "";
       const lanes = lanesIn(cells.map((index) => laneOf[index]));
       return `${label}, ${extent(matrix, cells)}, ${way} ${numbered("register", first, last)} of ${lanes}${holds}`;
@@ -190,11 +191,11 @@ function laneFrames(matrix) {
 }
 
 // The access of the memory view: wavefront by wavefront, then the registers.
-/** @param {App} app @returns {Frame[]} */
-function accesses(app) {
-  return app.memory.data.steps.map((step, index) => ({
+/** @param {MemoryView} memory @returns {Frame[]} */
+function accesses({ data, access }) {
+  return data.steps.map((step, index) => ({
     text: () => step.text,
-    marks: () => app.memory.access.marks(),
+    marks: () => access.marks(),
     memory: index,
     hold: HOLD.wavefront,
   }));
@@ -202,22 +203,12 @@ function accesses(app) {
 
 // -- the sum --
 
-// The sum that is followed: of the selected cell of D; while it plays, also if another cell is edited.
-/** @param {App} app @returns {Trace | null} */
-export function sumOf({ model, selection, timeline }) {
-  const trace = model.get("trace");
-  if (!trace?.dot_product) return null;
-  const isFollowed = !selection.mark || selection.mark.name === "D" || !timeline.idle;
-  return isFollowed ? /** @type {Trace} */ (trace) : null;
-}
-
 // Of the selected cell of D, term by term; of all cells, along K, if none is selected.
-/** @param {App} app @returns {TimelinePart[]} */
-function sums(app) {
-  const trace = sumOf(app);
-  const { D } = app.matrices;
+/** @param {Content} content @param {Trace | null} trace @returns {TimelinePart[]} */
+function sums(content, trace) {
+  const { D } = content.matrices;
   if (D.unknown) return [];
-  if (!trace?.dot_product) return [{ name: "along K", about: ALONG_K, frames: alongK(app) }];
+  if (!trace?.dot_product) return [{ name: "along K", about: ALONG_K, frames: alongK(content) }];
   const { steps } = trace.dot_product;
   const cell = `D[${trace.row}][${trace.column}]`;
   const hold = Math.max(QUICKEST, Math.min(HOLD.sum, SUM_TIME / steps.length));
@@ -225,8 +216,8 @@ function sums(app) {
     text: () => step.text,
     operation: step.operation,
     step,
-    marks: () => sumMarks(app, trace, step),
-    flights: () => factorFlights(app, trace, step),
+    marks: () => sumMarks(content, trace, step),
+    flights: () => factorFlights(content, trace, step),
     hold: ["round", "align"].includes(step.role) ? HOLD.round : hold,
   }));
   const about = `The terms of ${cell} are added`;
@@ -243,7 +234,7 @@ function sums(app) {
   ];
 }
 
-/** @param {App} app @returns {Frame[]} */
+/** @param {Content} content @returns {Frame[]} */
 function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
   const { A, B, D, stored } = matrices;
   const each = Math.ceil(k / MAX_WALKED);
@@ -269,8 +260,8 @@ function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
 
 // The cells of a step: of A and B with their scale factors, compressed cells and nibbles of sparse A, C, or the
 // cell of D itself.
-/** @param {App} app @param {Trace} trace @param {SumStep} step @returns {Mark[]} */
-function sumMarks(app, { row, column, dot_product: dotProduct }, { role, k }) {
+/** @param {Content} content @param {Trace} trace @param {SumStep} step @returns {Mark[]} */
+function sumMarks(content, { row, column, dot_product: dotProduct }, { role, k }) {
   /** @type {Mark} */
   const cell = { name: "D", row, column };
   if (role === "C") return [{ name: "C", row, column }, cell];
@@ -284,7 +275,7 @@ function sumMarks(app, { row, column, dot_product: dotProduct }, { role, k }) {
     cell,
   ];
   /** @type {AnyMatrices} */
-  const { A, SFA, stored } = app.matrices;
+  const { A, SFA, stored } = content.matrices;
   if (SFA) {
     const block = Math.floor((first * SFA.columns) / A.columns);
     marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
@@ -295,7 +286,7 @@ function sumMarks(app, { row, column, dot_product: dotProduct }, { role, k }) {
     if (A.counterpart && A.counterpart[row * A.columns + each] >= 0)
       columns.push(A.counterpart[row * A.columns + each] % stored.columns);
   /** @param {number} each */
-  const chunk = (each) => Math.floor(each / app.instruction.chunk);
+  const chunk = (each) => Math.floor(each / content.instruction.chunk);
   return [
     ...marks,
     { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
@@ -304,10 +295,10 @@ function sumMarks(app, { row, column, dot_product: dotProduct }, { role, k }) {
 }
 
 // Factors meet in D; the nibble of a sparse element flies to the element of A that it says.
-/** @param {App} app @param {Trace} trace @param {SumStep} step @returns {TileFlight[]} */
-function factorFlights(app, trace, step) {
+/** @param {Content} content @param {Trace} trace @param {SumStep} step @returns {TileFlight[]} */
+function factorFlights(content, trace, step) {
   const to = { name: /** @type {Name} */ ("D"), row: trace.row, column: trace.column };
-  return sumMarks(app, trace, step)
+  return sumMarks(content, trace, step)
     .filter(({ name }) => name !== "D")
     .map((mark) =>
       mark.name === "E" && step.k
@@ -319,31 +310,33 @@ function factorFlights(app, trace, step) {
 // -- transfers: their words on the way --
 
 // Register by register, four lanes or one warp at a time; without registers by the rows that are written.
-/** @param {App} app @returns {TimelinePart[]} */
-function moveParts(app) {
-  const { A, D } = app.matrices;
-  const { move, mnemonic } = app.instruction;
+/** @param {Content} content @returns {TimelinePart[]} */
+function transferParts(content) {
+  const { A, D } = content.matrices;
+  const { move, mnemonic } = content.instruction;
   if (!A || !D || !move) return [];
   const [matrix, other] = move.registers === "A" ? [A, D] : [D, A];
   const perRegister = Math.max(1, WARP_LANES / matrix.bits);
   const together = matrix.rows <= WARP_LANES ? QUAD : WARP_LANES; // lanes
   const groups = groupsOf(matrix.rows * matrix.columns, (index) => {
     const cell = cellOfIndex(matrix, index);
-    if (!linkedWords(app.matrices, cell).length) return -1;
+    if (!linkedWords(content.matrices, cell).length) return -1;
     const register = move.registers ? Math.floor(cell.column / perRegister) : 0;
     return register * matrix.rows + Math.floor(cell.row / together);
   });
-  const frames = few(groups, MAX_MOVES).map(({ cells }) => moveFrame(app, matrix, other, cells, perRegister));
+  const frames = few(groups, MAX_MOVES).map(({ cells }) =>
+    transferFrame(content, matrix, other, cells, perRegister),
+  );
   return [{ name: move.family ?? mnemonic, about: "Words move between memory and registers", frames }];
 }
 
 // Cells of what is in registers, or written, with what they are linked to.
-/** @param {App} app @param {Matrix} matrix @param {Matrix} other @param {number[]} cells @param {number} perRegister @returns {Frame} */
-function moveFrame(app, matrix, other, cells, perRegister) {
+/** @param {Content} content @param {Matrix} matrix @param {Matrix} other @param {number[]} cells @param {number} perRegister @returns {Frame} */
+function transferFrame(content, matrix, other, cells, perRegister) {
   const isSource = matrix.name === "A";
   const linked = cells.map((index) => {
     const cell = cellOfIndex(matrix, index);
-    return { cell, others: linkedWords(app.matrices, cell) };
+    return { cell, others: linkedWords(content.matrices, cell) };
   });
   const others = linked.flatMap((each) => each.others.map(({ row, column }) => row * other.columns + column));
   return {
@@ -352,7 +345,7 @@ function moveFrame(app, matrix, other, cells, perRegister) {
       const rows = [...new Set(others.map((index) => Math.floor(index / other.columns)))];
       const address =
         other.address_lanes && rows.length === 1 ? `, whose address lane ${rows[0]} supplies` : "";
-      return `${placeInRegisters(app, matrix, cells, perRegister)} ${isSource ? "goes to" : "comes from"} ${other.label}, ${ways}${address}`;
+      return `${placeInRegisters(content, matrix, cells, perRegister)} ${isSource ? "goes to" : "comes from"} ${other.label}, ${ways}${address}`;
     },
     marks: () => [
       ...asMarks(matrix.name, matrix.columns, cells),
@@ -368,7 +361,7 @@ function moveFrame(app, matrix, other, cells, perRegister) {
 }
 
 // "r1 of lanes 12..15"
-/** @param {App} app @param {Matrix} matrix @param {number[]} cells @param {number} perRegister */
+/** @param {Content} content @param {Matrix} matrix @param {number[]} cells @param {number} perRegister */
 function placeInRegisters({ instruction: { move } }, matrix, cells, perRegister) {
   if (!move?.registers) return `${matrix.label}, ${extent(matrix, cells)},`;
   const { row, column } = cellOfIndex(matrix, cells[0]);

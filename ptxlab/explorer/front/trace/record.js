@@ -38,7 +38,7 @@ export function recordTimeline(timeline, button) {
   const { app } = timeline;
   const { root } = app;
   const canvas = document.createElement("canvas");
-  const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
+  const shown = [app.header.node, app.scene.stage, app.memory.node, app.tensor.node, timeline.words];
   const scale = Math.min(2, 1920 / root.clientWidth);
   const context = canvas.getContext("2d");
   const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * FILM_MARGIN;
@@ -47,7 +47,7 @@ export function recordTimeline(timeline, button) {
   if (!context || button.disabled) return;
   const draw = () => {
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = app.ink.paper;
+    context.fillStyle = app.theme.ink.paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
     const { left, top } = root.getBoundingClientRect();
     const origin = new DOMRect(left - FILM_MARGIN, top - FILM_MARGIN);
@@ -73,7 +73,7 @@ export function recordTimeline(timeline, button) {
       button.textContent = "video";
       const href = URL.createObjectURL(film);
       const ending = film.type.replace(/.*\/(\w+).*/, "$1"); // webm or mp4
-      make("a", "", null, { href, download: `${app.instruction.mnemonic}.${ending}` }).click();
+      make("a", "", null, { href, download: `${app.content.instruction.mnemonic}.${ending}` }).click();
       window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
     });
   }, 1000 / FRAMES);

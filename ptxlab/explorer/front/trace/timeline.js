@@ -14,7 +14,7 @@ import {
 import { Player } from "../common/player.js";
 import { flyTiles } from "../common/motion.js";
 import { canRecord, recordTimeline } from "./record.js";
-import { sumOf, timelineParts } from "./frames.js";
+import { timelineParts } from "./frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
@@ -27,16 +27,25 @@ export class Timeline extends Player {
     const node = makeSection(parent, "", "the instruction, step by step", "timeline");
     super(node, { label: "timeline", name: "play the instruction", first: 1 });
     this.app = app;
+    this.content = app.content;
+    this.pointing = app.pointing;
+    this.scene = app.scene;
     this.parts = /** @type {(TimelinePart & PlayerPart)[]} */ ([]);
     this.frames = /** @type {Frame[]} */ ([]);
-    this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
-    this.key = ""; // the instruction and the cell that it is about
-    this.idle = true; // nothing is marked
-    this.movedOn = false; // whether matrices that are not in the memory view are shown
-    this.progress = 1; // of the way from the marks before to those that are shown
+    // what the frames were made of
+    this.made = /** @type {unknown[]} */ ([]);
+    // the instruction and the cell that it is about
+    this.key = "";
+    // nothing is marked
+    this.idle = true;
+    // whether matrices that are not in the memory view are shown
+    this.movedOn = false;
+    // of the way from the marks before to those that are shown
+    this.progress = 1;
     this.before = /** @type {Mark[]} */ ([]);
     this.shown = /** @type {Mark[]} */ ([]);
-    this.motion = 0; // the frame in which marks move on
+    // the frame in which marks move on
+    this.motion = 0;
     this.flight = /** @type {HTMLElement | null} */ (null);
     this.slider.addEventListener("change", () => this.remember());
     this.operation = make("span", "ptx-timeline-operation", this.words);
@@ -82,19 +91,29 @@ export class Timeline extends Player {
     return 0;
   }
 
+  // The sum that is followed: of the selected cell of D; while it plays, also if another cell is edited.
+  /** @returns {Trace | null} */
+  get sum() {
+    const { selection } = this.app;
+    const trace = this.content.model.get("trace");
+    if (!trace?.dot_product) return null;
+    const isFollowed = !selection.mark || selection.mark.name === "D" || !this.idle;
+    return isFollowed ? /** @type {Trace} */ (trace) : null;
+  }
+
   // Frames are made anew when something else is sent; where the timeline stands stays, as long as it is about
   // the same.
   follow() {
-    const { app } = this;
-    const { instruction, matrices } = app;
+    const { app, content } = this;
+    const { instruction, matrices } = content;
     if (!matrices.A) return;
-    const trace = sumOf(app);
+    const { sum } = this;
     const made = [
       instruction,
-      sumOf(app),
+      sum,
       app.memory.sent,
       app.memory.isOpen,
-      app.isUnfolded("C"),
+      content.isUnfolded("C"),
       matrices.D.unknown,
     ];
     const isSame = made.every((each, index) => each === this.made[index]);
@@ -103,7 +122,7 @@ export class Timeline extends Player {
       return;
     }
     this.made = made;
-    this.parts = timelineParts(app).map((part) => ({
+    this.parts = timelineParts(content, app.memory, sum).map((part) => ({
       ...part,
       about: `${part.about}: go to where that begins`,
       steps: part.frames.length,
@@ -114,7 +133,7 @@ export class Timeline extends Player {
       "with-bits",
       this.frames.some(({ step }) => step?.bits),
     );
-    const cell = trace?.dot_product ? `${trace.row} ${trace.column}` : "";
+    const cell = sum ? `${sum.row} ${sum.column}` : "";
     const key = `${instruction.mnemonic} ${instruction.shape ?? ""} ${cell} ${app.memory.sent.name ?? ""}`;
     const isFirst = !this.key;
     this.drawNames();
@@ -129,7 +148,7 @@ export class Timeline extends Player {
 
   // To where a link, a saved page or Python says.
   followStep() {
-    const step = this.app.model.get("step") ?? 0;
+    const step = this.content.model.get("step") ?? 0;
     if (this.timer || step === (this.idle ? 0 : this.at) || step > this.last) return;
     if (step) this.go(step);
     else this.goHome();
@@ -145,9 +164,9 @@ export class Timeline extends Player {
   // Wherever the focus is, but in text that is being typed.
   /** @param {KeyboardEvent} event */
   escape(event) {
-    const { app } = this;
+    const { app, scene } = this;
     if (event.key !== "Escape" || this.idle || app.picker.opened) return;
-    if (app.panes.some((pane) => pane.editing)) return;
+    if (scene.panes.some((pane) => pane.editing)) return;
     consume(event);
     this.goHome();
   }
@@ -175,7 +194,8 @@ export class Timeline extends Player {
   // Python, links and saved pages know where it stands, not every frame on the way there.
   remember() {
     const step = this.idle ? 0 : this.at;
-    if (this.frames?.length && !this.timer && this.app.model.get("step") !== step) this.app.set("step", step);
+    if (this.frames?.length && !this.timer && this.content.model.get("step") !== step)
+      this.content.set("step", step);
   }
 
   /** @param {number} step @param {boolean} played */
@@ -186,35 +206,35 @@ export class Timeline extends Player {
 
   /** @param {boolean} played */
   show(played) {
-    const { app } = this;
+    const { app, pointing, scene } = this;
     if (app.memory.isOpen && this.movesOn !== this.movedOn) app.layout(); // other matrices are seen
     this.movedOn = this.movesOn;
     this.change();
     this.write();
-    if (this.current?.memory === undefined) app.reveal(this.shown);
+    if (this.current?.memory === undefined) scene.reveal(this.shown);
     else app.memory.access.reveal();
     const { register } = this.current ?? {};
     if (register) app.panel.bring(register.name, register.register);
-    app.panel.highlight(app.hovered);
-    app.updateStatus();
+    app.panel.highlight(pointing.hovered);
+    app.status.update();
     if (played) this.fly();
   }
 
   // Marks move from where they were to where they are now.
   change() {
-    const { app } = this;
+    const { pointing } = this;
     const marks = this.current?.marks() ?? [];
     if (JSON.stringify(marks) === JSON.stringify(this.shown)) return;
     this.before = this.shown;
     this.shown = marks;
     cancelAnimationFrame(this.motion);
     this.progress = reducedMotion.matches || !this.before.length || !marks.length ? 1 : 0;
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
     if (this.progress === 1) return;
     const start = performance.now();
     const move = (/** @type {number} */ now) => {
       this.progress = clamp((now - start) / EASING, 0, 1);
-      app.drawMarks();
+      pointing.drawMarks();
       if (this.progress < 1) this.motion = requestAnimationFrame(move);
     };
     this.motion = requestAnimationFrame(move);
@@ -241,7 +261,7 @@ export class Timeline extends Player {
       this.current.memory === undefined
         ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
         : app.memory.access.flights();
-    if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
+    if (tiles.length) this.flight = flyTiles(app.root, tiles, TILE_FLIGHT);
   }
 
   // The lanes that take part in the current step; null if it is not about lanes.
@@ -272,12 +292,11 @@ export class Timeline extends Player {
   // -- words --
 
   write() {
-    const { app, current } = this;
-    const trace = sumOf(app);
+    const { app, current, content } = this;
     const overview = app.memory.isOpen
       ? "play or drag to follow the access wavefront by wavefront"
-      : (trace?.dot_product?.summary ??
-        `play or drag: ${app.instruction.move ? "its words on their way" : "from the operands to D"}`);
+      : (this.sum?.dot_product?.summary ??
+        `play or drag: ${content.instruction.move ? "its words on their way" : "from the operands to D"}`);
     const text = current?.text() ?? overview;
     write(this.text, text);
     attribute(this.text, "title", text);

@@ -4,18 +4,19 @@ import { make, makeButton, makeSection, write } from "../common/util.js";
 import { editText, indexOfCell } from "../matrix/matrix.js";
 
 export class TracePanel {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
+  /** @param {Pick<App, "content" | "scene">} parts @param {HTMLElement} parent */
+  constructor({ content, scene }, parent) {
+    this.content = content;
+    this.scene = scene;
     this.drawn = /** @type {Sent<Trace> | null} */ (null);
     this.justOpened = false; // and not yet scrolled into view
     this.lit = "";
     this.node = makeSection(parent, "ptx-trace", "why D has these bits", "trace");
-    this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!app.model.get("tracing")));
+    this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!content.model.get("tracing")));
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
     // the panel may be below the fold: this one stands beside D
     const show = () => {
-      if (!app.model.get("tracing")) this.open(true);
+      if (!content.model.get("tracing")) this.open(true);
       else if (this.isBeside) this.open(false);
       else this.node.scrollIntoView({ block: "nearest" });
     };
@@ -30,11 +31,12 @@ export class TracePanel {
   /** @param {boolean} open */
   open(open) {
     this.justOpened = open;
-    this.app.set("tracing", open);
+    this.content.set("tracing", open);
   }
 
   update() {
-    const { model, matrices } = this.app;
+    const { model } = this.content;
+    const { matrices } = this.content;
     const [trace, open] = [model.get("trace"), model.get("tracing")];
     const chosen = matrices.D && trace?.row !== undefined;
     const title = chosen
@@ -45,7 +47,7 @@ export class TracePanel {
     this.body.hidden = !open || !chosen;
     if (this.ask.hidden === Boolean(chosen)) {
       this.ask.hidden = !chosen;
-      this.app.paneOf("D")?.fitCaption(); // which makes room for it
+      this.scene.paneOf("D")?.fitCaption(); // which makes room for it
     }
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
@@ -55,18 +57,19 @@ export class TracePanel {
   }
 
   get isBeside() {
-    return this.body.parentElement === this.app.beside;
+    return this.body.parentElement === this.scene.beside;
   }
 
   // One chip's sum stands beside the scene, before the registers, if it is narrow enough: below, the matrices
   // would scroll away.
   place() {
-    const { app, body, node } = this;
+    const { body, node, content, scene } = this;
     const isOne = !body.hidden && !body.querySelector(".ptx-trace-columns");
-    const mayStand = isOne && !app.stage.hidden && !app.stage.matches(".ptx-narrow") && !app.quiz.open;
+    const mayStand =
+      isOne && !scene.stage.hidden && !scene.stage.matches(".ptx-narrow") && !content.quiz.open;
     if (mayStand && !this.isBeside) {
-      app.beside.prepend(body);
-      app.beside.scrollTop = 0;
+      scene.beside.prepend(body);
+      scene.beside.scrollTop = 0;
     }
     const fits = mayStand && body.scrollWidth <= body.clientWidth + 1;
     if (!fits && this.isBeside) node.append(body);

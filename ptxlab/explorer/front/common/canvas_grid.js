@@ -1,4 +1,6 @@
-// The base of panes and of the views of memory: two canvases behind a scrolling element, with a text box on it.
+// A grid on a canvas, as the panes, shared memory and tensor memory are: two canvases behind an element that scrolls,
+// places to point at and to choose, and a text box over the chosen one. A view says what is where, what is drawn,
+// and what is sent when a place is typed over (`GridView` in types.d.ts).
 
 import {
   ARROWS,
@@ -21,13 +23,26 @@ export const SCROLLBAR = 10; // the room that is left for one
 export const ZOOMS = 6; // steps from all words to words that can be read
 const PINCH_FACTOR = 1.3; // for one of them
 
-export class ScrollArea {
-  /** @param {App} app @param {ScrollAreaParts} parts */
+export class CanvasGrid {
+  /** @param {App} app @param {GridParts} parts */
   constructor(app, { head, frame, input, attributes, bar = SCROLLBAR }) {
     this.app = app;
-    this.bar = bar; // the room for a scroll bar
-    this.head = head; // the room for headings on the left and above
-    this.width = 0; // what is seen of what scrolls
+    this.content = app.content;
+    this.theme = app.theme;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
+    this.timeline = app.timeline;
+    this.scene = app.scene;
+    this.tooltip = app.tooltip;
+    this.problem = app.problem;
+    this.status = app.status;
+    this.send = app.send;
+    // the room for a scroll bar
+    this.bar = bar;
+    // the room for headings on the left and above
+    this.head = head;
+    // what is seen of what scrolls
+    this.width = 0;
     this.height = 0;
     this.frame = make("div", frame);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" }); // the content,
@@ -55,7 +70,7 @@ export class ScrollArea {
       `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
     space.style.cssText = `width:${total.width}px;height:${total.height}px`;
     for (const canvas of [this.base, this.overlay])
-      resizeCanvas(canvas, head.left + this.width, head.top + this.height, this.app.ratio);
+      resizeCanvas(canvas, head.left + this.width, head.top + this.height, this.theme.ratio);
     return outer;
   }
 
@@ -63,7 +78,7 @@ export class ScrollArea {
 
   /** @param {HTMLCanvasElement} canvas */
   contextOf(canvas, isEmpty = true) {
-    const { ratio } = this.app;
+    const { ratio } = this.theme;
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (isEmpty) context.clearRect(0, 0, canvas.width, canvas.height);
@@ -109,6 +124,49 @@ export class ScrollArea {
     this.scroller.scrollLeft = clamp(scrollLeft, x + width - this.width, x);
   }
 
+  // -- the pointer and the keyboard --
+
+  /** @this {GridView} */
+  listen() {
+    const { frame, scroller, input, pointing } = this;
+    scroller.addEventListener("scroll", () => this.scrolled());
+    onMouse(scroller, "pointermove", (event) => this.point(event));
+    onMouse(scroller, "pointerleave", () => this.leave());
+    scroller.addEventListener("pointerdown", (event) => {
+      const isText = event.target === input && this.editing;
+      if (event.button === 0 && !isTouch(event) && !isText && this.press(event)) event.preventDefault();
+    });
+    frame.addEventListener("click", (event) => {
+      if (isTouch(event)) this.tap(event);
+    });
+    scroller.addEventListener("dblclick", (event) => this.edit(event));
+    input.addEventListener("focus", () => this.enter());
+    input.addEventListener("blur", () => {
+      this.commit();
+      pointing.drawMarksSoon();
+    });
+    input.addEventListener("input", () => this.beginTyping());
+    input.addEventListener("keydown", (event) => {
+      if (this.editing ? this.keyWhileTyping(event) : this.keyOnPlaces(event)) consume(event);
+    });
+  }
+
+  // Keys are handled if these return true.
+  /** @this {GridView} @param {KeyboardEvent} event */
+  keyWhileTyping(event) {
+    const goOn = this.afterTyping(event);
+    if (runsCell(event)) {
+      this.commit();
+      return false;
+    }
+    if (event.key === "Escape") this.stopTyping();
+    else if (goOn) {
+      this.commit();
+      goOn();
+    } else return false;
+    return true;
+  }
+
   // -- the text box --
 
   /** @param {Place} place */
@@ -121,16 +179,49 @@ export class ScrollArea {
     return this.input.classList.contains("editing");
   }
 
-  closeTextBox() {
+  /** @this {GridView} */
+  beginTyping() {
+    if (this.editable) this.input.classList.add("editing");
+    else this.input.value = "";
+    this.pointing.drawMarksSoon();
+  }
+
+  // Opens the chosen place with what is in it, or with a text that was refused.
+  /** @this {GridView} */
+  openEditor(text = this.editable ? this.chosenText() : "") {
+    if (!text || !this.editable || this.editing) return;
+    this.input.value = text;
+    this.beginTyping();
+    this.input.select();
+  }
+
+  // Taps open a place only the second time, with a keyboard, which appears only for a field that gets the focus.
+  /** @param {boolean} opens */
+  prepareForTap(opens) {
+    this.input.inputMode = opens ? "text" : "none";
+    if (!opens) return;
+    this.input.blur();
+    focusOn(this.input);
+  }
+
+  stopTyping() {
     this.input.classList.remove("editing");
     this.input.value = "";
+    this.pointing.drawMarksSoon();
+  }
+
+  /** @this {GridView} */
+  commit() {
+    if (!this.editing) return;
+    const text = this.input.value.trim();
+    this.stopTyping();
+    if (text) this.write(text);
   }
 }
 
-// Shared or tensor memory: words to point at and to choose, and a text box over the chosen one. A subclass says
-// where words are, what is in them, and what is sent when one is typed over.
+// Shared or tensor memory: a grid of words.
 /** @template Word */
-export class WordArea extends ScrollArea {
+export class WordGrid extends CanvasGrid {
   /** @param {App} app @param {{ left: number, top: number }} head @param {string} id @param {Word} first */
   constructor(app, head, id, first) {
     super(app, {
@@ -139,32 +230,27 @@ export class WordArea extends ScrollArea {
       input: "ptx-memory-word",
       attributes: { "data-testid": id },
     });
-    this.at = first; // the word that keys move
-    this.pointed = /** @type {Word | null} */ (null); // a word without a cell
-    this.version = 0; // how often something else was shown
-    this.drawn = ""; // what the canvas shows
-    this.zoom = 0; // steps
-    this.hasDigits = false; // whether words are drawn with what is in them
+    // the word that keys move
+    this.at = first;
+    // a word without a cell
+    this.pointed = /** @type {Word | null} */ (null);
+    // how often something else was shown
+    this.version = 0;
+    // what the canvas shows
+    this.drawn = "";
+    this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
+    // of a word, in pixels
+    this.cell = { width: 0, height: 0 };
+    // steps
+    this.zoom = 0;
+    // whether words are drawn with what is in them
+    this.hasDigits = false;
   }
 
   /** @this {WordView<Word>} */
-  listenToWords() {
-    const { app, scroller, input } = this;
-    scroller.addEventListener("scroll", () => this.draw());
-    onMouse(scroller, "pointermove", (event) => this.point(event));
-    onMouse(scroller, "pointerleave", () => {
-      this.pointed = null;
-      app.hover(null);
-    });
-    scroller.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
-      event.preventDefault();
-      this.press(event);
-    });
-    scroller.addEventListener("click", (event) => {
-      if (isTouch(event) && !this.editing) this.tap(event);
-    });
-    scroller.addEventListener("dblclick", (event) => this.edit(event));
+  listen() {
+    const { scroller } = this;
+    super.listen();
     listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
     listenForPinch(
       scroller,
@@ -172,61 +258,86 @@ export class WordArea extends ScrollArea {
       (begun, factor, middle) =>
         this.zoomBy(begun + Math.round(Math.log(factor) / Math.log(PINCH_FACTOR)) - this.zoom, middle),
     );
-    input.addEventListener("focus", () => {
-      this.placeInput();
-      app.drawMarksSoon();
+  }
+
+  /** @this {WordView<Word>} */
+  scrolled() {
+    this.draw();
+  }
+
+  // The words are drawn again only if they, or how they look, changed. What an edit changed is seen for a moment, as
+  // in the panes.
+  /** @this {WordView<Word>} */
+  draw() {
+    if (!this.isOpen || !this.cell.width) return;
+    const { scrollLeft, scrollTop } = this.scroller;
+    const { cell, width, height } = this;
+    const matrices = this.shownMatrices();
+    const drawn = JSON.stringify([
+      [this.content.look, this.style, this.version],
+      [scrollLeft, scrollTop, cell, width, height],
+    ]);
+    const isSame = drawn === this.drawn;
+    if (!isSame || matrices.some((matrix, index) => matrix !== this.painted[index])) this.drawWords();
+    matrices.forEach((matrix, index) => {
+      const before = this.painted[index];
+      if (!isSame || !matrix || before?.info !== matrix.info) return;
+      for (const place of this.changedPlaces(before, matrix)) this.flashPlace(place);
     });
-    input.addEventListener("blur", () => {
-      this.commit();
-      app.drawMarksSoon();
-    });
-    input.addEventListener("input", () => this.beginTyping());
-    input.addEventListener("keydown", (event) => {
-      if (this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event)) consume(event);
-    });
+    [this.drawn, this.painted] = [drawn, matrices];
+    this.drawMarks();
   }
 
   // What is under the pointer: its cell, or a word that is free.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   point(event) {
-    const { app } = this;
+    const { pointing, tooltip } = this;
     const [word, cell] = [this.wordUnder(event), this.cellUnder(event)];
     const before = JSON.stringify(this.pointed);
     this.pointed = cell ? null : word;
-    app.hover(cell);
-    if (cell) app.tooltip.show(event, () => app.facts(cell));
-    else if (word !== null) app.tooltip.show(event, () => this.freeFacts(word));
-    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
+    pointing.hover(cell);
+    if (cell) tooltip.show(event, () => pointing.facts(cell));
+    else if (word !== null) tooltip.show(event, () => this.freeFacts(word));
+    if (before !== JSON.stringify(this.pointed)) pointing.drawMarksSoon();
+  }
+
+  leave() {
+    this.pointed = null;
+    this.pointing.hover(null);
   }
 
   /** @this {WordView<Word>} @param {ClientPoint} event */
   press(event) {
     const word = this.wordUnder(event);
-    if (word === null) return;
+    if (word === null) return true;
     const cell = this.cellUnder(event);
     this.chooseThread(word);
-    if (cell) this.app.selection.select(cell, false);
+    if (cell) this.selection.select(cell, false);
     this.goTo(word);
+    return true;
   }
 
   // The second tap on a word opens it.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   tap(event) {
-    const { input } = this;
+    if (this.editing) return;
     const word = this.wordUnder(event);
     const isAgain =
-      document.activeElement === input &&
+      document.activeElement === this.input &&
       word !== null &&
       JSON.stringify(this.at) === JSON.stringify(this.limited(word));
-    input.inputMode = isAgain ? "text" : "none";
-    if (isAgain) {
-      input.blur(); // a keyboard appears only for a field that gets the focus
-      focusOn(input);
-      this.edit();
-    } else {
+    this.prepareForTap(isAgain);
+    if (isAgain) this.edit();
+    else {
       this.press(event);
       this.point(event);
     }
+  }
+
+  /** @this {WordView<Word>} */
+  enter() {
+    this.placeInput();
+    this.pointing.drawMarksSoon();
   }
 
   /** @this {WordView<Word>} @param {Word} word */
@@ -241,7 +352,7 @@ export class WordArea extends ScrollArea {
     this.scrollTo(this.placeOf(this.at));
     this.placeInput();
     if (focus) focusOn(this.input);
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   /** @this {WordView<Word>} */
@@ -283,55 +394,28 @@ export class WordArea extends ScrollArea {
     this.draw();
   }
 
-  // -- typing --
+  // -- typing and keys --
 
   /** @this {WordView<Word>} */
   beginTyping() {
-    if (!this.editable) {
-      this.input.value = "";
-      return;
-    }
-    this.input.classList.add("editing");
-    this.app.tooltip.hide();
+    super.beginTyping();
+    if (this.editing) this.tooltip.hide();
   }
 
   // Words without digits come near first, as cells do.
   /** @this {WordView<Word>} @param {ClientPoint | null} point */
   edit(point = null) {
-    if (!this.hasDigits && this.zoom < ZOOMS) {
-      this.zoomBy(ZOOMS, point);
-      return;
-    }
-    const text = this.editable && !this.editing ? this.wordText() : "";
-    if (!text) return;
-    this.input.value = text;
-    this.beginTyping();
-    this.input.select();
-  }
-
-  /** @this {WordView<Word>} */
-  commit() {
-    if (!this.editing) return;
-    const text = this.input.value.trim();
-    this.closeTextBox();
-    if (text) this.write(text);
-  }
-
-  // -- keys: true for those that are handled --
-
-  /** @this {WordView<Word>} @param {KeyboardEvent} event */
-  keyWhileTyping(event) {
-    if (event.key === "Escape") this.closeTextBox();
-    else if (event.key === "Enter") {
-      this.commit();
-      if (runsCell(event)) return false;
-      this.goTo(this.below(1));
-    } else return false;
-    return true;
+    if (!this.hasDigits && this.zoom < ZOOMS) this.zoomBy(ZOOMS, point);
+    else this.openEditor();
   }
 
   /** @this {WordView<Word>} @param {KeyboardEvent} event */
-  keyOnWords(event) {
+  afterTyping(event) {
+    return event.key === "Enter" ? () => this.goTo(this.below(1)) : null;
+  }
+
+  /** @this {WordView<Word>} @param {KeyboardEvent} event */
+  keyOnPlaces(event) {
     if (hasModifier(event)) return false;
     if (event.key === "+" || event.key === "-") {
       this.zoomBy(event.key === "+" ? 1 : -1);
@@ -348,7 +432,7 @@ export class WordArea extends ScrollArea {
     if (move) this.step(...move);
     else if (event.key === "Enter" || event.key === "F2") this.edit();
     else if (event.key === "Delete" || event.key === "Backspace") return this.write("0");
-    else if (event.key === "Escape") return this.app.problem.dismiss();
+    else if (event.key === "Escape") return this.problem.dismiss();
     else return false;
     return true;
   }
