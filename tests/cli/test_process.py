@@ -40,7 +40,7 @@ def shell(line: str, **settings: str) -> tuple[int, bytes, str]:
 @posix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize(
-    "words", some(["list", f"hunt {S4} --against sm_80 --mmas 5", "--help", " ".join(SVG)], 2)
+    "words", some(["list", f"run {S4}", "--help", " ".join(SVG)], 2)
 )
 def test_a_full_disk_is_no_success(words: str) -> None:
     assert shell(f"ptxlab {words} > /dev/full") == (
@@ -142,24 +142,16 @@ runpy.run_module("ptxlab", run_name="__main__")
 
 
 @posix
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("hunt", S4, "--against", "sm_80", "--mmas", "100000000"), "ptxlab: the hunt was stopped before"),
-        (("run", S4, "--batch", "9000000"), "ptxlab: interrupted\n"),
-    ],
-)
-def test_an_interrupt_while_it_works(words: tuple[str, ...], message: str) -> None:
+def test_an_interrupt_while_it_works() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPT_AT_WORK, *words],
+        [sys.executable, "-c", INTERRUPT_AT_WORK, "run", S4, "--batch", "9000000"],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
         env=environment(),
     )
-    assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr.startswith(message)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "ptxlab: interrupted\n")
 
 
 def test_an_interrupt_in_the_same_process(
