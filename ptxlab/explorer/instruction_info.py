@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, singledispatch
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,16 @@ from ..views.bit_field_pictures import bit_fields
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
+from .document import Document
 from .fills import patterns
 from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
-from .state import GPU, NO_CHIP, ExplorerState
+from .product_document import GPU, NO_CHIP, ProductDocument
+from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
-from .transfer import PATTERNS
+from .transfer import PATTERNS, TransferOperation
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
@@ -282,18 +284,34 @@ def toolbar(
         "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
     }
-    if state.transfer is not None:  # the rest is for instructions that multiply
-        return data | {"patterns": {name: list(PATTERNS) for name in state.transfer.inputs}}
-    ins, matrices = state.ins, state.operation
+    return data | _toolbar_of(state.document, chips, working, gpu_time)
+
+
+@singledispatch
+def _toolbar_of(document: Document, chips: tuple[str, ...], working: str, gpu_time: str) -> dict[str, Any]:
+    """What the toolbar has for a kind of document."""
+    raise NotImplementedError
+
+
+@_toolbar_of.register(TransferOperation)
+def _transfer_toolbar(transfer: TransferOperation, *_: object) -> dict[str, Any]:
+    return {"patterns": {name: list(PATTERNS) for name in transfer.inputs}}
+
+
+@_toolbar_of.register(ProductDocument)
+def _product_toolbar(
+    document: ProductDocument, chips: tuple[str, ...], working: str, gpu_time: str
+) -> dict[str, Any]:
+    ins, matrices = document.ins, document.operation
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
     gpu_available = GPU in chips
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
-    return data | {
+    return {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
         "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
-            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
+            _option(name, ins.modifiers.get(name, ()), value) for name, value in document.options.items()
         ],
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }

@@ -14,6 +14,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,12 +26,14 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
+from .document import Document
 from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
+from .product_document import GPU, ProductDocument
 from .question import Question
 from .quiz import saved_questions
-from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View, lane_registers
 
@@ -70,7 +73,7 @@ def page_data(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[Question],
+    questions: Callable[[], Sequence[Question]],
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """The view and, for a product, all lanes, dot products, the aligned bits of a cell of D, and a quiz."""
@@ -89,20 +92,33 @@ def page_data(
         "traces": [],
         "not_saved": "",
     }
-    if state.transfer is None:
-        traits["trace"] = trace_data(*cell, with_picture=True)
-        saved |= _saved_product(state, trace_data, cell, questions, max_products)
-    return saved
+    traits["trace"] = trace_data(*cell, with_picture=True)
+    return saved | _saved(state.document, state, trace_data, cell, questions, max_products)
 
 
-def _saved_product(
+@singledispatch
+def _saved(
+    document: Document,
     state: ExplorerState,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[Question],
+    questions: Callable[[], Sequence[Question]],
     max_products: int,
 ) -> dict[str, Any]:
-    ins = state.ins
+    """What a saved page has of a kind of document beyond its view; nothing of a transfer."""
+    return {}
+
+
+@_saved.register(ProductDocument)
+def _saved_product(
+    document: ProductDocument,
+    state: ExplorerState,
+    trace_data: TraceData,
+    cell: tuple[int, int],
+    questions: Callable[[], Sequence[Question]],
+    max_products: int,
+) -> dict[str, Any]:
+    ins = document.ins
     rows, width = ins.d.shape
     is_small = (
         state.chip_choice.has_result and rows * width <= _MAX_CELLS and rows * width * ins.k <= max_products
@@ -115,7 +131,7 @@ def _saved_product(
         "lanes": columns([lane_registers(state, lane) for lane in range(state.threads)]),
         "memories": _memories(state),
         "loads": _loads(state),
-        "quiz": saved_questions(state, questions),
+        "quiz": saved_questions(state, questions()),
         # without their bits, which would be half of the page
         "traces": [trace_data(*each, with_picture=False, with_bits=False) for each in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,14 @@ from ..isa.dtypes import DType
 from ..isa.operation import AnyOperation
 from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import LANES
+from .document import Document
 from .fills import pattern_values, random_range
 from .forms import AnyTransfer
 from .parse_cell import parse, parse_register
+
+if TYPE_CHECKING:
+    from .edits import Edit
+    from .product_document import ProductDocument
 
 Codes = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -59,7 +64,7 @@ READ_AS: dict[int, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransferOperation(AnyOperation):
+class TransferOperation(AnyOperation, Document):
     """An instruction that moves data, where it accesses memory, and all that it reads; immutable.
 
     >>> import ptxlab
@@ -69,6 +74,7 @@ class TransferOperation(AnyOperation):
     ['0x210002', '0x210003', '0x290002', '0x290003']
     """
 
+    shows_lanes = False
     keeps_target: ClassVar[bool] = False  # whether part of the target stays as it was: that is C
     location_names: ClassVar[tuple[str, ...]]
 
@@ -77,6 +83,47 @@ class TransferOperation(AnyOperation):
     c: Codes | None
     location: tuple[int | None, ...]  # where it accesses memory, one number for each of `location_names`
     element: str  # the type that A, C and D are read as
+    seed: int = 0  # of the random words that it started with
+
+    # -- as a document of the Explorer --------------------------------------------------------------------
+
+    def check_edit(self, edit: Edit) -> None:
+        if not edit.of_transfers:
+            raise PtxlabError(
+                f"{type(edit).__name__} is an edit of instructions that multiply; "
+                f"{self.ins.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
+            )
+
+    def check(self) -> None:
+        _ = self.result  # raises PtxlabError if the location and the words do not fit
+
+    def reverted(self, earlier: Document) -> Document:
+        return earlier
+
+    @property
+    def product(self) -> ProductDocument:
+        raise PtxlabError(
+            f"{self.ins.mnemonic} moves words and computes nothing; this is for instructions that multiply"
+        )
+
+    @property
+    def transfer(self) -> TransferOperation:
+        return self
+
+    @property
+    def chips(self) -> tuple[str, str | None]:
+        return "", None
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def has_result(self) -> bool:
+        return True
+
+    def explains(self, row: int, column: int) -> bool:
+        return False  # nothing is computed
 
     # -- A, C and D ---------------------------------------------------------------------------------------
 
@@ -96,6 +143,10 @@ class TransferOperation(AnyOperation):
     def names(self) -> tuple[str, ...]:
         """A, C where there is one, and D."""
         return tuple(self.sides)
+
+    @property
+    def register_names(self) -> tuple[str, ...]:
+        return self.names
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -146,6 +197,9 @@ class TransferOperation(AnyOperation):
             ]
             raise PtxlabError(f"{self.ins.mnemonic} has no {quoted(name)}; it has {listing(described)}")
         return self.result if name == "D" else self.arrays[name]
+
+    def values(self, name: str) -> NDArray[Any]:
+        return self.dtype(name).decode(self.codes(name))
 
     def registers(self, name: str) -> Codes:
         """A, C or D as whole registers where it is in registers, else its codes."""
@@ -238,6 +292,9 @@ class TransferOperation(AnyOperation):
         if np.array_equal(codes, before):
             return self
         return replace(self, a=codes) if name == "A" else replace(self, c=codes)
+
+    def with_values(self, name: str, values: NDArray[Any]) -> Self:
+        return self.with_codes(name, self.dtype(name).encode(values))
 
     def with_registers(self, name: str, registers: ArrayLike) -> Self:
         """With all words of A or C; elements in registers are given by those registers."""

@@ -102,8 +102,8 @@ def snapshot(ex: Any) -> dict[str, Any]:
     traits = {name: getattr(ex.view, name) for name in type(ex.view).__annotations__}
     return {
         "instruction": state.form,
-        "operands": {name: array.tobytes() for name, array in state.shown.arrays.items()},
-        "settings": state.shown.settings,
+        "operands": {name: array.tobytes() for name, array in state.document.arrays.items()},
+        "settings": state.document.settings,
         "history": [*map(id, state.history.past), *map(id, state.history.future)],
         "chips": state.chips,
         "random": repr(state.random.bit_generator.state),

@@ -27,9 +27,10 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
+from ptxlab.explorer.history import MAX_LOGGED, UNDO_LIMIT
 from ptxlab.explorer.instruction_info import toolbar
-from ptxlab.explorer.links import MAX_FILLS, open_link, share_link
-from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
+from ptxlab.explorer.links import open_link, share_link
+from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
@@ -230,7 +231,7 @@ def test_history_is_bounded_and_shares_what_did_not_change() -> None:
     for step in range(UNDO_LIMIT + 20):
         SetCell("C", 0, 0, str(step + 1)).apply(state)
     assert len(state.history.past) == UNDO_LIMIT
-    assert len({id(step.operation.arrays["A"]) for step in state.history.past}) == 1
+    assert len({id(step.document.arrays["A"]) for step in state.history.past}) == 1
     while state.undo():
         pass
     assert state.values("C")[0, 0] == 20
@@ -355,15 +356,15 @@ def test_a_refused_step_back_over_an_instruction_leaves_everything() -> None:
 
 def test_history_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole matrices that change each time, of changing instructions: the oldest go, the newest stay."""
-    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 20_000)
+    monkeypatch.setattr("ptxlab.explorer.history.HISTORY_BYTES", 20_000)
     state = ExplorerState(ptxlab.instruction(HALF))
     for step in range(40):
         SetValues("C", np.full((16, 8), step)).apply(state)
         change_instruction(state, ptxlab.instruction(DENSE if step % 2 else HALF))
-        arrays = {id(array): array for each in state.history.past for array in each.operation.arrays.values()}
+        arrays = {id(array): array for each in state.history.past for array in each.document.arrays.values()}
         assert sum(array.nbytes for array in arrays.values()) <= 20_000
     assert 3 < len(state.history.past) < 40
-    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 1)
+    monkeypatch.setattr("ptxlab.explorer.history.HISTORY_BYTES", 1)
     SetCell("C", 0, 0, "7").apply(state)
     assert len(state.history.past) == 1 and state.undo() and state.values("C")[0, 0] == 39
 
@@ -563,7 +564,7 @@ def test_a_link_of_a_fill_that_was_edited_has_the_fill_and_the_edit() -> None:
 
 def test_a_link_after_more_random_fills_than_it_follows() -> None:
     ex = ptxlab.explore(DENSE)
-    for _ in range(MAX_FILLS + 5):
+    for _ in range(MAX_LOGGED + 5):
         FillMatrix("B", "random").apply(ex.state)
     assert shown(ptxlab.explore(ex.link).state) == shown(ex.state)
 

@@ -1,0 +1,87 @@
+"""What came before: the documents to undo and redo to, and the log of messages that made a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .document import Document
+
+if TYPE_CHECKING:
+    from .edits import Edit
+
+UNDO_LIMIT = 200  # edits that can be undone
+HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
+MAX_LOGGED = 256  # messages of a log; after more, a link has the arrays
+
+
+class Logged(NamedTuple):
+    """A message of a log. A fill that was undone only draws its random numbers."""
+
+    edit: Edit
+    kept: bool = True
+
+
+@dataclass(frozen=True)
+class Log:
+    """How to make a document: the messages since the opening, or since arrays were given."""
+
+    start: Document
+    messages: tuple[Logged, ...] = ()
+    draws: int = 0  # fills among the messages that draw random numbers
+
+    def after(self, edit: Edit, drawn: Sequence[Edit], document: Document) -> Log:
+        """The log after an edit that made a document; `drawn` are all fills that drew random numbers."""
+        messages, draws = self.messages, self.draws
+        if drawn and drawn[-1] is edit:  # its numbers follow those of fills that were undone
+            messages += tuple(Logged(fill, kept=False) for fill in drawn[draws:-1])
+            draws = len(drawn)
+        messages = (*messages, Logged(edit))
+        return Log(document) if len(messages) > MAX_LOGGED else Log(self.start, messages, draws)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state to undo or redo to: a document, and what else belongs to its instruction."""
+
+    document: Document
+    log: Log
+    random: Mapping[str, Any]  # the state of the generator
+    drawn: tuple[Edit, ...]
+    notices: tuple[str, ...]
+    saved_view: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class History:
+    """Snapshots to undo and redo to, the nearest last; they share unchanged arrays."""
+
+    past: tuple[Snapshot, ...] = ()
+    future: tuple[Snapshot, ...] = ()
+
+    def after(self, before: Snapshot) -> History:
+        """The history after an edit; beyond the limits of count and memory the oldest snapshots go."""
+        snapshots = (*self.past, before)[-UNDO_LIMIT:]
+        return History(snapshots[-_count_within(snapshots, HISTORY_BYTES) :])
+
+
+def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
+    """How many of the latest snapshots fit into `max_bytes`, at least one; shared arrays count once.
+
+    >>> import ptxlab
+    >>> from ptxlab.explorer import ExplorerState
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> _count_within([state.snapshot] * 9, max_bytes=2000)
+    9
+    """
+    counted: set[int] = set()
+    size = 0
+    for count, snapshot in enumerate(reversed(snapshots)):
+        for array in snapshot.document.arrays.values():
+            if id(array) not in counted:
+                counted.add(id(array))
+                size += array.nbytes
+        if size > max_bytes:
+            return max(count, 1)
+    return len(snapshots)
