@@ -23,7 +23,6 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
 from .cell_blocks import cell_range, check_writable, extend_cells, unedited
-from .document import Document
 from .fills import start_code
 from .forms import Explorable, explorable
 from .masks import mask_names, parse_mask
@@ -32,7 +31,8 @@ from .messages import Message
 from .migrate import migrate_operands, migrate_transfer
 from .parse_cell import parse_block, parse_register
 from .product_document import check_register
-from .refusals import BrokenStructure
+from .refusals import BrokenStructure, with_codes
+from .start import Document
 from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 from .transfer import TransferOperation
@@ -47,6 +47,7 @@ class Edit(Message):
     """An edit of the state."""
 
     of_transfers: ClassVar[bool] = False  # whether instructions that move data take it
+    fills: ClassVar[bool] = False  # whether it may draw random numbers
     logged: ClassVar[bool] = True  # whether a link has the message; else it has the arrays
 
     def apply(self, state: ExplorerState) -> None:
@@ -127,7 +128,9 @@ class ClearCells(Edit):
         cells = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
         edited.codes[cells.slices] = start_code(operation.operand(self.name))
         edited.written[cells.slices] = True
-        return document.product.with_written(self.name, edited.codes, edited.written)
+        return document.product.with_operation(
+            with_codes(operation, self.name, edited.codes, typed=edited.written)
+        )
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,9 @@ class ExtendCells(Edit):
         operation = document.product.operation
         source = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
         edited = extend_cells(operation, self.name, source, self.to_row, self.to_column, self.series)
-        return document.product.with_written(self.name, edited.codes, edited.written)
+        return document.product.with_operation(
+            with_codes(operation, self.name, edited.codes, typed=edited.written)
+        )
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ class FillMatrix(Edit):
     pattern: str
     row: int = 0
     column: int = 0
-    of_transfers = True
+    of_transfers, fills = True, True
 
     def apply(self, state: ExplorerState) -> None:
         with state.all_or_nothing():  # a fill that is refused draws no random numbers
@@ -270,7 +275,8 @@ class SetWord(Edit):
         codes = placement.load(memory, operand.dtype.bits).astype(before.dtype)
         if (placement.store(codes)[span] != memory[span]).any():
             raise PtxlabError(f"{where}: no element of {layout.name} is there to take {quoted(self.text)}")
-        state.commit(state.document.product.with_written(layout.name, codes, codes != before))
+        operation = with_codes(state.operation, layout.name, codes, typed=codes != before)
+        state.commit(state.document.product.with_operation(operation))
 
 
 # -- modifiers, chips, the instruction -------------------------------------------------------------------
@@ -517,5 +523,9 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
     # a single Undo must not become a step itself
     with state.all_or_nothing() if len(edits) == 1 else state.one_step():
         for edit in edits:
-            state.document.check_edit(edit)
+            if isinstance(state.document, TransferOperation) and not edit.of_transfers:
+                raise PtxlabError(
+                    f"{type(edit).__name__} is an edit of instructions that multiply; "
+                    f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
+                )
             edit.apply(state)

@@ -24,11 +24,11 @@ from ..numerics.steps import Trace
 from ..views import Picture
 from ..views.colours import Colour
 from ..views.drawing import static_image
-from .document import Document
 from .fills import random_range
 from .masks import MASKS
 from .matrix_transfer import MatrixTransfer
 from .product_document import GPU, NO_CHIP, ProductDocument
+from .start import Document
 from .state import ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import find_load

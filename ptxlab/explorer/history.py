@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .document import Document
+from .start import Document
 
 if TYPE_CHECKING:
     from .edits import Edit

@@ -23,13 +23,13 @@ from ..views.bit_field_pictures import bit_fields
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
-from .document import Document
 from .fills import patterns
 from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
 from .product_document import GPU, NO_CHIP, ProductDocument
+from .start import Document
 from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
 from .transfer import PATTERNS, TransferOperation

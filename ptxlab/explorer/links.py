@@ -1,7 +1,7 @@
 """Links: a document as a text to share, made of the messages since the Explorer opened.
 
-A link has the instruction, the seed, and the log of messages (`history.Log`). Arrays that came from Python, and
-those of a log that grew too long, are in it whole, before the messages after them.
+A link has the instruction, the seed, and the log of messages (`history.Log`). Arrays that came from Python,
+and those of a log that grew too long, are in it whole, before the messages after them.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, located, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
 from . import edits
-from .document import Document
 from .edits import Edit, FillMatrix
 from .forms import Explorable, explorable
 from .history import MAX_LOGGED, Log, Logged
 from .masks import MASKS, option_names
 from .messages import decode, message_name
 from .product_document import GPU, ProductDocument
-from .start import first_document
+from .start import Document, first_document
 from .state import ExplorerState
 
 _PREFIX = "ptxlab:"
@@ -103,48 +103,35 @@ def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str
     # where few words differ from the first ones, what differs is shorter
     over = [name for name, array in changed.items() if (array != first.arrays[name]).mean() < 0.5]
     changed |= {name: changed[name] ^ first.arrays[name] for name in over}
-    parts: dict[str, tuple[Any, Any]] = {  # each with its default, which is left out
-        "seed": (state.seed, 0),
-        "look": (dict(view_traits), {}),
-        "data": (list(changed), []),
-        "over": (over, []),
-        "log": ([_words_of(logged) for logged in log.messages], []),
+    head: dict[str, Any] = {
+        "instruction": start.ins.mnemonic,
+        "seed": state.seed,
+        "look": dict(view_traits),
+        "data": list(changed),
+        "over": over,
+        "log": [
+            [message_name(type(edit)) if kept else _UNDONE, *vars(edit).values()]
+            for edit, kept in log.messages
+        ],
     }
-    if isinstance(start, ProductDocument) and isinstance(first, ProductDocument):
+    if isinstance(start, ProductDocument):
         tensor, choice = isinstance(start.ins, Tcgen05Mma), state.chip_choice
-        parts |= {
-            "a": (start.ins.a_space, "shared" if tensor else "register"),
-            "idesc": (start.ins.descriptor.code if isinstance(start.ins, Tcgen05Mma) else None, None),
-            "options": (start.options, first.options),
-            "chip": (choice.chip, choice.first),
-            "against": (choice.against, None),
+        head |= {
+            "a": None if start.ins.a_space == ("shared" if tensor else "register") else start.ins.a_space,
+            "idesc": start.ins.descriptor.code if isinstance(start.ins, Tcgen05Mma) else None,
+            "options": None if start.options == first.product.options else start.options,
+            "chip": None if choice.chip == choice.first else choice.chip,
+            "against": choice.against,
         }
     else:
-        transfer = start.transfer
-        parts |= {"at": (list(transfer.location), None), "element": (transfer.element, None)}
-    head = {"instruction": start.ins.mnemonic}
-    head |= {name: part for name, (part, default) in parts.items() if part != default}
+        head |= {"at": list(start.location), "element": start.element}
+    head = {name: part for name, part in head.items() if part != _PARTS[name][1]}
     line = json.dumps(head, separators=(",", ":")).encode()
     if len(line) > _LARGEST_HEAD:
         return ""
-    packed = zlib.compress(line + b"\n" + _little_endian(changed.values()), 9)
+    body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in changed.values())
+    packed = zlib.compress(line + b"\n" + body, 9)
     return _PREFIX + _WITH_LOG + base64.urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-def _words_of(logged: Logged) -> list[Any]:
-    """A message as a list: its name, and its fields up to the last that has not its default."""
-    edit = logged.edit
-    words = [message_name(type(edit)) if logged.kept else _UNDONE]
-    words += [getattr(edit, field.name) for field in fields(edit)]
-    for field in reversed(fields(edit)):
-        if field.default is MISSING or words[-1] != field.default:
-            break
-        words.pop()
-    return words
-
-
-def _little_endian(arrays: Iterable[NDArray[Any]]) -> bytes:
-    return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
 
 
 # -- opening -------------------------------------------------------------------------------------------------
@@ -153,9 +140,23 @@ def _little_endian(arrays: Iterable[NDArray[Any]]) -> bytes:
 def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
     version, data, body = _unpack_line(text)
-    head = _Head.of(data, version)
+    head = _check_head(data, version)
     with located("this link cannot be opened"):
-        return _state_of_link(head, body), head.view_traits
+        state = ExplorerState(_form_of_link(head), head["seed"])
+        state.open(_start(state, head, body))
+        log = tuple(_logged(words) for words in head["log"])
+        for edit, kept in log:
+            document = state.edited(edit)
+            state.document = document if kept else state.document
+        state.log = Log(state.log.start, log, len(state.drawn) if log else 0)
+        state.document.check()
+        if isinstance(state.document, ProductDocument):
+            choice = state.chip_choice
+            chip, against = (
+                name if name in (*choice.models, GPU) else None for name in (head["chip"], head["against"])
+            )
+            state.show_chips(chip or choice.chip, against)
+        return state, head["look"]
 
 
 def _unpack_line(text: str) -> tuple[str, object, bytes]:
@@ -185,191 +186,86 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
         raise PtxlabError(DAMAGED_LINK) from None
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The line of JSON of a link, validated."""
+_NONE = type(None)
+#: What the line of JSON has: for each part its types, and its default, which is left out.
+_PARTS: dict[str, tuple[tuple[type, ...], Any]] = {
+    "instruction": ((str,), None),
+    "a": ((str, _NONE), None),  # where A of wgmma or tcgen05.mma is
+    "idesc": ((int, _NONE), None),  # the instruction descriptor of tcgen05.mma
+    "options": ((dict, _NONE), None),
+    "chip": ((str, _NONE), None),
+    "against": ((str, _NONE), None),
+    "at": ((list, _NONE), None),  # the location of a transfer
+    "element": ((str, _NONE), None),
+    "seed": ((int,), 0),
+    "look": ((dict,), {}),
+    "data": ((list, _NONE), []),  # the names of the arrays that follow; None for all of them
+    "over": ((list,), []),  # of those that are given as what differs from the first ones
+    "log": ((list,), []),
+    "fills": ((list,), []),  # of the second version: fills, those that only draw random numbers,
+    "skipped": ((list,), []),
+    "edits": ((dict,), {}),  # and words by operand and flat index
+}
 
-    instruction: str
-    a_space: str | None  # None for the default of the mnemonic
-    descriptor: int | None  # of tcgen05.mma
-    options: dict[str, Any] | None  # None for the defaults
-    chip: str | None
-    against: str | None
-    location: list[int | None] | None  # of a transfer
-    element: str | None
-    seed: int
-    view_traits: dict[str, Any]
-    names: list[str] | None  # of the arrays that follow; None for all of them
-    over: list[str]  # of those that are given as what differs from the first ones
-    log: tuple[Logged, ...]
-    fills: tuple[Logged, ...]  # of the second version, each made by itself
-    words: dict[str, list[tuple[int, int]]]  # of the second version: arrays, changed at flat indices
 
-    @classmethod
-    def of(cls, data: object, version: str) -> _Head:
-        """The parts of a link; one that was damaged, or made by other software, is refused."""
-        data = {**_LEFT_OUT, **data} if isinstance(data, dict) else data
-        match data:
-            case {
-                "instruction": str(instruction),
-                "a": ("register" | "shared" | "tensor" | None) as a_space,
-                "idesc": int(descriptor) | (None as descriptor),
-                "options": dict(options) | (None as options),
-                "chip": str(chip) | (None as chip),
-                "against": str(against) | (None as against),
-                "at": list(location) | (None as location),
-                "element": str(element) | (None as element),
-                "seed": int(seed),
-                "look": dict(view_traits),
-                "data": list(names),
-                "over": list(over),
-                "log": list(log),
-                "fills": list(fills),
-                "skipped": list(skipped),
-                "edits": dict(words),
-            } if (
-                all(type(number) is int for number in (seed, *skipped))
-                and all(number is None or type(number) is int for number in location or ())
-                and all(isinstance(name, str) for name in (*names, *over))
-                and len(instruction) <= _LONGEST_MNEMONIC
-                and max(len(log), len(fills)) <= MAX_LOGGED
-            ):
-                return cls(
-                    instruction, a_space, descriptor, options, chip, against, location, element, seed,
-                    view_traits, None if version == _ALL_DATA else names, over, tuple(map(_logged, log)),
-                    tuple(Logged(_fill_of(fill), index not in skipped) for index, fill in enumerate(fills)),
-                    {str(name): _words_at(pairs) for name, pairs in words.items()},
-                )  # fmt: skip
+def _check_head(data: object, version: str) -> dict[str, Any]:
+    """The line of JSON with its defaults; one that was damaged, or made by other software, is refused."""
+    head = {name: default for name, (_, default) in _PARTS.items()}
+    if version == _ALL_DATA:
+        head["data"] = None
+    if isinstance(data, dict):
+        head |= data
+    fits = all(type(head[name]) in types for name, (types, _) in _PARTS.items())
+    if not fits or len(head["instruction"]) > _LONGEST_MNEMONIC:
         raise PtxlabError(DAMAGED_LINK)
-
-
-#: Defaults of what a link leaves out.
-_LEFT_OUT: dict[str, Any] = {
-    "a": None, "idesc": None, "options": None, "chip": None, "against": None, "at": None, "element": None,
-    "seed": 0, "look": {}, "data": [], "over": [], "log": [], "fills": [], "skipped": [], "edits": {},
-}  # fmt: skip
+    if max(len(head["log"]), len(head["fills"])) > MAX_LOGGED:
+        raise PtxlabError(DAMAGED_LINK)
+    return head
 
 
 def _logged(words: object) -> Logged:
-    """A message of a log, checked like one of the page."""
+    """A message of a log, checked like one of the page; a field that later versions added has its default."""
     match words:
-        case [str(name), *values]:
+        case [str(name), *values] if name in (*_LOGGED, _UNDONE):
             pass
         case _:
-            raise PtxlabError(DAMAGED_LINK)
-    kind = FillMatrix if name == _UNDONE else _LOGGED.get(name)
-    if kind is None:
-        raise PtxlabError(
-            f"this ptxlab has no message {quoted(name)} in links; the version that made the link has"
-        )
-    known = fields(kind)
-    if len(values) > len(known):
-        raise PtxlabError(DAMAGED_LINK)
-    given = {field.name: value for field, value in zip(known, values, strict=False)}
-    left_out = {field.name: field.default for field in known[len(values) :] if field.default is not MISSING}
-    message = {"type": message_name(kind), **given, **left_out}
-    return Logged(decode(message, _LOGGED), kept=name != _UNDONE)
+            raise PtxlabError(
+                f"this ptxlab has no message {quoted(words)}; the version that made the link has"
+            )
+    kept = name != _UNDONE
+    name = name if kept else message_name(FillMatrix)
+    known = {field.name: field.default for field in fields(_LOGGED[name])}
+    message = {field: default for field, default in known.items() if default is not MISSING}
+    message |= dict(zip(known, values, strict=False))
+    return Logged(decode({"type": name, **message}, _LOGGED), kept)
 
 
-def _fill_of(words: object) -> FillMatrix:
-    match words:
-        case [str(), str()] | [str(), str(), int(), int()]:
-            return FillMatrix(*words)
-    raise PtxlabError(DAMAGED_LINK)
-
-
-def _words_at(pairs: object) -> list[tuple[int, int]]:
-    pairs = pairs if isinstance(pairs, list) else [pairs]
-    if not all(isinstance(pair, list) and [type(number) for number in pair] == [int, int] for pair in pairs):
-        raise PtxlabError(DAMAGED_LINK)
-    return [(index, content) for index, content in pairs]
-
-
-def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
-    """The state that a link describes, or a refusal."""
-    state = ExplorerState(_form_of_link(head), head.seed)
-    made = _made_by_fills(state, head)
-    state.open(_start(state.document, head, made | _arrays_of_link(state.document, head, made, body)))
-    for edit, kept in head.log:
-        document = state.edited(edit)
-        if kept:
-            state.document = document
-    state.log = Log(state.log.start, head.log, len(state.drawn) if head.log else 0)
-    state.document.check()
-    if isinstance(state.document, ProductDocument):
-        choice = state.chip_choice
-        known = (*choice.models, GPU)
-        chip = head.chip if head.chip is not None and head.chip in known else choice.chip
-        state.show_chips(chip, head.against if head.against in known else None)
-    return state
-
-
-def _form_of_link(head: _Head) -> Explorable:
+def _form_of_link(head: Mapping[str, Any]) -> Explorable:
     """The instruction of a link, with the place of A and the descriptor that it states."""
+    mnemonic, a_space, descriptor = head["instruction"], head["a"], head["idesc"]
     try:
-        form = explorable(head.instruction)
+        form = explorable(mnemonic)
     except PtxlabError:
         raise PtxlabError(
-            f"this ptxlab has no instruction {quoted(head.instruction)}; the version that made the link has"
+            f"this ptxlab has no instruction {quoted(mnemonic)}; the version that made the link has"
         ) from None
-    if isinstance(form, Product) != (head.location is None):
-        does = "multiplies matrices" if isinstance(form, Product) else "transfers a matrix"
-        raise PtxlabError(f"{form.mnemonic} {does}, and the link is of an instruction that does not")
+    if isinstance(form, Product) != (head["at"] is None):
+        raise PtxlabError(DAMAGED_LINK)
     if isinstance(form, MmaForm):
-        if head.descriptor is not None or head.a_space == "tensor":
+        if descriptor is not None or a_space == "tensor":
             raise PtxlabError(DAMAGED_LINK)
-        return form if head.a_space is None else form.a_from(head.a_space)
-    if isinstance(form, Tcgen05Mma) and head.descriptor is not None:
-        form = form.with_descriptor(head.descriptor)
-    return form.a_from("tensor") if isinstance(form, Tcgen05Mma) and head.a_space == "tensor" else form
+        return form if a_space is None else form.a_from(a_space)
+    if isinstance(form, Tcgen05Mma) and descriptor is not None:
+        form = form.with_descriptor(descriptor)
+    return form.a_from("tensor") if isinstance(form, Tcgen05Mma) and a_space == "tensor" else form
 
 
-def _made_by_fills(state: ExplorerState, head: _Head) -> dict[str, NDArray[Any]]:
-    """The arrays as the fills of the second version make them: each from the first document, by itself."""
-    first = dict(state.document.arrays)
-    made, metadata = dict(first), dict[str, NDArray[Any]]()
-    for edit, kept in head.fills:
-        written = state.edited(edit).arrays
-        name = "A" if edit.name == "stored" else edit.name
-        names = ("A", "E") if edit.name == "A" and "E" in written else (name,)
-        if kept:
-            (metadata if name == "E" else made).update({each: written[each] for each in names})
-    made |= metadata  # a fill of A writes metadata, which a fill of E replaces
-    for name, pairs in head.words.items():
-        if name not in made:
-            raise PtxlabError(f"it changes {quoted(name)}, which {state.form.mnemonic} does not have")
-        made[name] = made[name].copy()
-        for index, content in pairs:
-            if not (0 <= index < made[name].size and 0 <= content <= np.iinfo(made[name].dtype).max):
-                raise PtxlabError(DAMAGED_LINK)
-            made[name].flat[index] = content
-    return made
-
-
-def _arrays_of_link(
-    first: Document, head: _Head, made: Mapping[str, NDArray[Any]], body: bytes
-) -> dict[str, NDArray[Any]]:
-    """The arrays that follow the line, each with the shape and type of the first document's."""
-    names = sorted(made) if head.names is None else head.names
-    if not set(names) <= set(made) or len(set(names)) != len(names) or not set(head.over) <= set(names):
-        raise PtxlabError(f"it holds registers that {first.ins.mnemonic} does not have")
-    size = sum(made[name].nbytes for name in names)
-    if len(body) != size:
-        raise PtxlabError(f"it holds {len(body)} bytes of registers; {first.ins.mnemonic} has {size}")
-    arrays, at = {}, 0
-    for name in names:
-        like = made[name]
-        words = np.frombuffer(body, like.dtype.newbyteorder("<"), like.size, at).reshape(like.shape)
-        arrays[name], at = words.astype(like.dtype), at + like.nbytes
-        if name in head.over:
-            arrays[name] ^= first.arrays[name]
-    return arrays
-
-
-def _start(first: Document, head: _Head, arrays: Mapping[str, NDArray[Any]]) -> Document:
+def _start(state: ExplorerState, head: Mapping[str, Any], body: bytes) -> Document:
     """The document from which the messages of a link go."""
+    first = state.document
+    arrays = _read_arrays(first, head, _made_by_fills(state, head), body)
     if isinstance(first, ProductDocument):
-        options = first.options if head.options is None else head.options
+        options = first.options if head["options"] is None else head["options"]
         if not set(options) ^ set(option_names(first.ins)) <= set(MASKS):
             raise PtxlabError(f"its options are not those of {first.ins.mnemonic}")
         operands = {operand.name: operand for operand in first.ins.inputs.values()}
@@ -378,10 +274,62 @@ def _start(first: Document, head: _Head, arrays: Mapping[str, NDArray[Any]]) -> 
         for name, value in options.items():
             document = document.with_option(name, value)
         return document
-    transfer = first.transfer
-    if head.location is None or head.element is None or len(head.location) != len(transfer.location):
+    location, element = head["at"], head["element"]
+    is_location = all(number is None or type(number) is int for number in location)
+    if not is_location or len(location) != len(first.location) or element is None:
         raise PtxlabError(DAMAGED_LINK)
-    transfer = transfer.with_location(*head.location).with_element(head.element)
+    transfer = first.with_location(*location).with_element(element)
     for name, codes in arrays.items():
         transfer = transfer.with_codes(name, codes)
     return transfer
+
+
+def _read_arrays(
+    first: Document, head: Mapping[str, Any], made: dict[str, NDArray[Any]], body: bytes
+) -> dict[str, NDArray[Any]]:
+    """The arrays that fills made, and those that follow the line, shaped as in the first document."""
+    names = sorted(made) if head["data"] is None else head["data"]
+    is_known = all(is_name(name, made) for name in (*names, *head["over"]))
+    if not is_known or len(set(names)) != len(names) or not set(head["over"]) <= set(names):
+        raise PtxlabError(f"it holds registers that {first.ins.mnemonic} does not have")
+    size = sum(made[name].nbytes for name in names)
+    if len(body) != size:
+        raise PtxlabError(f"it holds {len(body)} bytes of registers; {first.ins.mnemonic} has {size}")
+    arrays, at = dict(made), 0
+    for name in names:
+        like = made[name]
+        words = np.frombuffer(body, like.dtype.newbyteorder("<"), like.size, at).reshape(like.shape)
+        arrays[name], at = words.astype(like.dtype), at + like.nbytes
+        if name in head["over"]:
+            arrays[name] ^= first.arrays[name]
+    return arrays
+
+
+def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays as fills of the second version make them: each from the first document, by itself."""
+    made, metadata = dict(state.document.arrays), dict[str, NDArray[Any]]()
+    for index, words in enumerate(head["fills"]):
+        match words:
+            case [str(name), str(), *place] if [type(number) for number in place] in ([], [int, int]):
+                written = state.edited(FillMatrix(*words)).arrays
+            case _:
+                raise PtxlabError(DAMAGED_LINK)
+        if index not in head["skipped"]:
+            name = "A" if name == "stored" else name
+            target = metadata if name == "E" else made
+            target[name] = written[name]
+            if words[0] == "A" and "E" in written:
+                made["E"] = written["E"]
+    made |= metadata  # a fill of A writes metadata, which a fill of E replaces
+    for name, pairs in head["edits"].items():
+        if name not in made:
+            raise PtxlabError(f"it changes {quoted(name)}, which {state.form.mnemonic} does not have")
+        made[name] = made[name].copy()
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            if not isinstance(pair, list) or [type(number) for number in pair] != [int, int]:
+                raise PtxlabError(DAMAGED_LINK)
+            index, content = pair
+            if not (0 <= index < made[name].size and 0 <= content <= np.iinfo(made[name].dtype).max):
+                raise PtxlabError(DAMAGED_LINK)
+            made[name].flat[index] = content
+    return made

@@ -29,7 +29,7 @@ from .product_document import GPU, NO_CHIP
 from .question import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit
-from .render import Part, render
+from .render import Rendering, Sources, render
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
@@ -37,7 +37,6 @@ from .view import (
     MATRICES,
     KnownRegisters,
     View,
-    is_same,
     lane_registers,
     parse_selection,
     picture_data,
@@ -76,7 +75,7 @@ class Presenter:
         self.trace = TracePanel(state, view)
         self.quiz = QuizPanel(state, view, observers)
         self._shown: Explorable | None = None  # the instruction that the view shows
-        self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each part of the screen when it was sent
+        self._sent: Mapping[str, Sources] = {}  # what the screen was made from when it was sent
         self._known_registers: KnownRegisters = {}
         self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
         self._gpu_time = ""
@@ -190,51 +189,48 @@ class Presenter:
 
     def _send_changes(self) -> None:
         state, view = self.state, self.view
-        is_new_instruction = self._shown is not state.form
+        is_new_instruction = self._shown is not state.document.ins
         with view.hold_sync():
             if is_new_instruction:
                 self._reset_view()
-            chips = state.document.available
-            parts = self._render()
-            changed = [
-                name for name, part in parts.items() if not is_same(part.sources, self._sent.get(name))
-            ]
-            self._sent = {name: part.sources for name, part in parts.items()}
-            self._show_toolbar(chips)
+            rendering = self._render()
+            names = rendering.changed(self._sent)
+            self._sent = rendering.sources
+            self._show_toolbar()
             view.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
-            if "instruction" in changed:
-                view.instruction = parts["instruction"].draw()
+            if "instruction" in names:
+                view.instruction = rendering.draw("instruction")
             if is_new_instruction:
                 self._restore_view()
             for name in MATRICES:
-                if name in changed:
-                    setattr(view, name, parts[name].draw())
+                if name in names:
+                    setattr(view, name, rendering.draw(name))
             self.show_lanes()
             self.trace.show()
-            if "instruction" in changed:
+            if "instruction" in names:
                 self.memory.keep()
                 self.load.keep()
             if is_new_instruction:
                 self.quiz.stop()  # its questions were about the previous instruction
             else:
                 self.quiz.show()
-        self._notify_observers(changed)
+        self._notify_observers(names)
 
-    def _show_toolbar(self, chips: tuple[str, ...]) -> None:
-        state, history = self.state, self.state.history
-        chosen = (*state.chips, bool(history.past), bool(history.future))
-        new_sources = (state.document.settings, chips, chosen, self._gpu_time)
+    def _show_toolbar(self) -> None:
+        state, document, history = self.state, self.state.document, self.state.history
+        chips, steps = document.available, (bool(history.past), bool(history.future))
+        new_sources = (document.settings, chips, document.chips, steps, self._gpu_time)
         if new_sources != self._toolbar_sources:
             self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
         self._toolbar_sources = new_sources
 
-    def _render(self) -> dict[str, Part]:
-        """The parts of the page; if the GPU fails, with D of the default model, and the problem is shown."""
+    def _render(self) -> Rendering:
+        """What the page draws; if the GPU fails, with D of the default model, and the problem is shown."""
         state = self.state
-        runs_now = GPU in state.chips and GPU not in state.operation.results
+        runs_now = GPU in state.document.chips and GPU not in state.operation.results
         start = time.perf_counter()
         try:
-            parts = render(state.document, state)
+            rendering = render(state.document, state)
         except PtxlabError as error:
             state.show_chips(state.chip_choice.first)
             self.view.problem = str(error)
@@ -242,14 +238,15 @@ class Presenter:
         if runs_now:
             milliseconds = (time.perf_counter() - start) * 1e3
             self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
-        return parts
+        return rendering
 
     def _notify_observers(self, changed: Sequence[str]) -> None:
         document = self.state.document
-        names = [name for name in document.names if name != "D" or document.has_result]
+        names = document.names
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                self.observers.notify(trait, read_only(self.values(name)) if name in names else None)
+                exists = name in names and (name != "D" or document.has_result)
+                self.observers.notify(trait, read_only(document.values(name)) if exists else None)
         self.observers.notify_registers(document.arrays)
 
     def show_problem(self, problem: str) -> None:
@@ -284,9 +281,11 @@ class Presenter:
     def show_lanes(self) -> None:
         """Send the registers of the shown lanes; a transfer shows all registers anyway."""
         document = self.state.document
-        shown = [lane for lane in self.view.lanes if lane < document.threads] if document.shows_lanes else []
+        threads = document.threads if document.shows_lanes else 0
         self.view.lane_registers = {
-            str(lane): lane_registers(self.state, lane, self._known_registers) for lane in shown
+            str(lane): lane_registers(self.state, lane, self._known_registers)
+            for lane in self.view.lanes
+            if lane < threads
         }
 
     # -- export -------------------------------------------------------------------------------------------

@@ -28,13 +28,13 @@ from ..numerics.models import why_no_model
 from ..numerics.trace import disabled_lane
 from . import fills
 from .cell_blocks import CellRange, cell_range, paste_cells
-from .document import Document
 from .masks import option_names
 from .parse_cell import parse_cells, parse_register
 from .refusals import RefusedEdit, undefined_metadata, with_codes
 
 if TYPE_CHECKING:
     from .edits import Edit
+    from .start import Document
     from .transfer import TransferOperation
 
 GPU = "GPU"  # listed beside the names of chips
@@ -136,7 +136,7 @@ def _has_model(ins: ProductForm, chip: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProductDocument(Document):
+class ProductDocument:
     """An instruction that multiplies, with what it reads and the chips whose D is shown; immutable.
 
     >>> import ptxlab
@@ -163,76 +163,93 @@ class ProductDocument(Document):
         choice.chip, choice.against = chip, against
         return replace(self, chip_choice=choice)
 
-    # -- the protocol -------------------------------------------------------------------------------------
+    # -- what both documents have -------------------------------------------------------------------------
 
-    def check_edit(self, edit: Edit) -> None:
-        """Any edit may come; those of transfers ask for one themselves."""
+    def apply(self, edit: Edit, random: np.random.Generator) -> Document:
+        """The document after an edit, or a refusal; a fill may draw random numbers."""
+        return edit.edited(self, random)
 
     def check(self) -> None:
+        """Refuse metadata that the sparsity does not define, and operands that the model refuses."""
         if self.ins.sparse:
             _check_metadata(self.operation)
         if (model := self.chip_choice.model) != NO_CHIP:
-            codes_of_d(self.operation, model)  # raises PtxlabError if the content is illegal
+            codes_of_d(self.operation, model)
 
-    def reverted(self, earlier: Document) -> Document:
-        return self.with_operation(earlier.product.operation)  # the chips stay
+    def reverted(self, earlier: Document) -> ProductDocument:
+        """An earlier document of the same instruction, with the chips of this one."""
+        return self.with_operation(earlier.product.operation)
 
     @property
     def product(self) -> ProductDocument:
+        """This document, for code that handles instructions that multiply; a transfer refuses."""
         return self
 
     @property
     def transfer(self) -> TransferOperation:
+        """For code that handles transfers: a refusal."""
         raise PtxlabError(
             f"{self.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
         )
 
-    @property
+    @cached_property
     def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What can be edited, by name: registers, words, or codes."""
         return self.operation.arrays
 
     @property
     def settings(self) -> tuple[object, ...]:
+        """Everything but the arrays: the instruction and its modifiers."""
         return self.operation.settings
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of all matrices, D included."""
         return self.operation.names
 
     @property
     def register_names(self) -> tuple[str, ...]:
+        """The operands that `registers` takes: A, B, C, D, and E, SFA, SFB where they exist."""
         names = tuple(self.operation.arrays)
         return (*names[:3], "D", *names[3:])
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
+        """Rows and columns of every matrix."""
         return {name: self.operation.operand(name).shape for name in self.operation.names}
 
     @property
     def threads(self) -> int:
+        """The threads whose registers are shown: a warp or a warpgroup; for tcgen05.mma, one in each CTA."""
         return LANES * self.ins.cta_group if isinstance(self.ins, Tcgen05Mma) else self.ins.lanes
 
     @property
     def chips(self) -> tuple[str, str | None]:
+        """The chip whose D is shown, and the one it is compared with."""
         return self.chip_choice.chip, self.chip_choice.against
 
     @property
     def available(self) -> tuple[str, ...]:
+        """What can compute D: the chips with a model, and the GPU if it has the instruction."""
         return self.chip_choice.available
 
     @property
     def has_result(self) -> bool:
+        """Whether there is a D to show."""
         return self.chip_choice.has_result
 
     def codes(self, name: str) -> NDArray[Any]:
+        """Element codes of a matrix, D included."""
         return self.result() if is_name(name, ("D",)) else self.operation.codes(name)
 
     def values(self, name: str) -> NDArray[Any]:
+        """Values of a matrix, D included; for metadata its nibbles."""
         if is_name(name, ("D",)):
             return self.ins.d.dtype.decode_array(self.result())
         return self.operation.matrix(name)
 
     def registers(self, name: str) -> NDArray[Any]:
+        """Registers [lanes, registers], words of tensor memory [lanes, columns], or codes elsewhere."""
         arrays = self.operation.arrays
         if is_name(name, ("D",)):
             return self.ins.d.to_registers(self.result())
@@ -242,9 +259,11 @@ class ProductDocument(Document):
         return arrays[name].copy()
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
+        """The thread that holds a cell in a register; None where none does."""
         return self.operation.lane_of(name, row, column)
 
     def explains(self, row: int, column: int) -> bool:
+        """Whether a trace exists: there is a model, and the instruction writes the cell."""
         return self.chip_choice.model != NO_CHIP and disabled_lane(self.operation, row, column) is None
 
     # -- D ------------------------------------------------------------------------------------------------
@@ -269,6 +288,7 @@ class ProductDocument(Document):
     # -- the same with something changed ------------------------------------------------------------------
 
     def with_cell(self, name: str, row: int, column: int, text: str) -> Self:
+        """With one cell as it was typed."""
         target = cell_range(self.operation, name, row, column)
         return self.with_words(name, target, parse_cells(text), text, (row, column))
 
@@ -278,17 +298,14 @@ class ProductDocument(Document):
         """With a block of words, which were read from a text, from the first cell of a range on."""
         try:
             edited = paste_cells(self.operation, name, target, words, text)
-            return self.with_written(name, edited.codes, edited.written)
+            return self.with_operation(with_codes(self.operation, name, edited.codes, typed=edited.written))
         except RefusedEdit as error:
             if len(words) == 1 and len(words[0]) == 1:
                 error.text, error.typed_at = text, typed_at
             raise
 
-    def with_written(self, name: str, codes: NDArray[Any], written: NDArray[np.bool_]) -> Self:
-        """With a matrix in which some cells were written: pruning would keep these."""
-        return self.with_operation(with_codes(self.operation, name, codes, typed=written))
-
     def with_register(self, name: str, thread: int, register: int, text: str) -> Self:
+        """With one register, or word of tensor memory, from typed hexadecimal."""
         operand = self.register_operand(name)
         with located(check_register(operand, thread, register)):
             content = parse_register(text, 8 * operand.register_type().itemsize)
@@ -304,12 +321,15 @@ class ProductDocument(Document):
         return self.operation.operand("stored" if name == "A" and self.ins.sparse else name)
 
     def with_registers(self, name: str, registers: ArrayLike) -> Self:
+        """With all registers of an operand."""
         return self.with_operation(self.operation.with_registers(name, registers))
 
     def with_codes(self, name: str, codes: NDArray[Any]) -> Self:
+        """With a whole matrix of codes; the dense A of a sparse instruction is compressed again."""
         return self.with_operation(with_codes(self.operation, name, codes, keep_metadata=False))
 
     def with_values(self, name: str, values: NDArray[Any]) -> Self:
+        """With a whole matrix of values; the dense A of a sparse instruction is compressed again."""
         operand = self.operation.operand(name)
         if values.shape != operand.shape:
             rows, columns = operand.shape
@@ -321,6 +341,7 @@ class ProductDocument(Document):
     def filled(
         self, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
     ) -> Self:
+        """With a matrix filled; sparse A is pruned, and one-hot puts its 1 at `row`, `column`."""
         return self.with_operation(fills.filled(self.operation, name, pattern, random, row, column))
 
     @property

@@ -1,61 +1,76 @@
-"""What the page draws of a document: the matrices and the instruction, each with what it is made from."""
+"""What the page draws of a document: the matrices and the instruction, and what each is made from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial, singledispatch
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from operator import is_
 from typing import Any, NamedTuple
 
-from .document import Document
 from .instruction_info import instruction_info
 from .product_document import ProductDocument
+from .start import Document
 from .state import ExplorerState
 from .transfer import TransferOperation
 from .transfer_view import transfer_bytes, transfer_info
 from .view import MATRICES, comparison_bytes, matrix_bytes
 
+#: What a value of the view is made from. The very same objects make the same value: arrays are immutable.
+Sources = tuple[object, ...]
 
-class Part(NamedTuple):
-    """A value of the view: the very same sources make the same value, since arrays are immutable."""
 
-    sources: tuple[object, ...]
-    draw: Callable[[], dict[str, Any]]
+class Rendering(NamedTuple):
+    """The values of the view that follow from a document: what each is made from, and how it is drawn."""
+
+    sources: Mapping[str, Sources]
+    draw: Callable[[str], dict[str, Any]]
+
+    def changed(self, sent: Mapping[str, Sources]) -> list[str]:
+        """The names of the values that are made from other objects than those which were sent."""
+        return [
+            name
+            for name, objects in self.sources.items()
+            if name not in sent or not all(map(is_, objects, sent[name]))
+        ]
 
 
 @singledispatch
-def render(document: Document, state: ExplorerState) -> dict[str, Part]:
-    """The parts of the page that follow from a document, by their names in the view."""
+def render(document: Document, state: ExplorerState) -> Rendering:
+    """What the page draws of a document; the D of a GPU may be refused."""
     raise NotImplementedError
 
 
 @render.register(ProductDocument)
-def _render_product(document: ProductDocument, state: ExplorerState) -> dict[str, Part]:
-    arrays, modifiers = document.operation.arrays, document.operation.modifiers
+def _render_product(document: ProductDocument, state: ExplorerState) -> Rendering:
     document.chip_choice.check_available()
+    arrays, modifiers, choice = document.operation.arrays, document.operation.modifiers, document.chip_choice
     comparison = document.comparison()
     sparse = (arrays["A"], arrays.get("E"), modifiers)
-    matrices = {
+    sources: dict[str, Sources] = {
         "A": sparse,
         "stored": sparse,
         "B": (arrays["B"],),
         "C": (arrays["C"],),
+        "D": (comparison.codes, comparison.other, choice.against),
         "E": (arrays.get("E"), modifiers),
         "SFA": (arrays.get("SFA"), modifiers),
         "SFB": (arrays.get("SFB"), modifiers),
+        "instruction": (document.ins, modifiers, choice.has_result),
     }
-    parts = {name: Part(sources, partial(matrix_bytes, document, name)) for name, sources in matrices.items()}
-    against = document.chip_choice.against
-    parts["D"] = Part(
-        (comparison.codes, comparison.other, against), partial(comparison_bytes, document, comparison)
-    )
-    fixed = (document.ins, modifiers, document.has_result)
-    parts["instruction"] = Part(fixed, partial(instruction_info, state))
-    return parts
+
+    def draw(name: str) -> dict[str, Any]:
+        if name == "instruction":
+            return instruction_info(state)
+        return comparison_bytes(document, comparison) if name == "D" else matrix_bytes(document, name)
+
+    return Rendering(sources, draw)
 
 
 @render.register(TransferOperation)
-def _render_transfer(document: TransferOperation, state: ExplorerState) -> dict[str, Part]:
-    words = {name: (document.arrays.get(name),) for name in MATRICES} | {"D": (document,)}
-    parts = {name: Part(sources, partial(transfer_bytes, document, name)) for name, sources in words.items()}
-    parts["instruction"] = Part(document.settings, partial(transfer_info, document))
-    return parts
+def _render_transfer(transfer: TransferOperation, state: ExplorerState) -> Rendering:
+    words: dict[str, Sources] = {name: (transfer.arrays.get(name),) for name in MATRICES}
+
+    def draw(name: str) -> dict[str, Any]:
+        return transfer_info(transfer) if name == "instruction" else transfer_bytes(transfer, name)
+
+    return Rendering({**words, "D": (transfer,), "instruction": transfer.settings}, draw)

@@ -27,13 +27,14 @@ from . import edits
 from .edits import Edit, MatrixName, SetValues, make_edits
 from .export import python_code
 from .forms import Explorable, explorable, explorable_candidates
+from .history import History
 from .links import is_link, open_link, page_address, share_link
 from .messages import Message, decode, is_optional, message_name
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .quiz import choose_questions
 from .start import first_transfer, product_document
-from .state import ExplorerState, History, LoadRequest, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import pack, page_data, page_text
 from .view import SHAREABLE, Outgoing, View
 
@@ -319,7 +320,7 @@ class PageSession:
     def _handle_custom(self, content: object) -> None:
         """Apply an edit or answer a request; show why if it is refused."""
         try:
-            message = decode_message(content)
+            message = decode(content, MESSAGES)
             if isinstance(message, RunOnGpu):
                 message.answer(self)
                 return

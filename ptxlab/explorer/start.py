@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES, split_address
 from ..isa.transfer import TransferForm
-from .document import Document
 from .fills import check_seed, filled, start_code
 from .forms import AnyTransfer, Explorable
 from .matrix_transfer import MatrixTransfer
@@ -29,6 +28,11 @@ from .tensor_transfer import (
     shown_columns,
 )
 from .transfer import READ_AS, TransferOperation, TransferSide
+
+#: What the Explorer edits: an instruction with what it reads, as one immutable value. The instruction decides
+#: which of the two opens; the rest asks what both answer: `names`, `arrays`, `settings`, `codes`, `values`,
+#: `registers`, `threads`, `chips` ..., and `apply(edit, random)`, the document after an edit.
+Document: TypeAlias = ProductDocument | TransferOperation
 
 _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.ld": LoadTransfer,

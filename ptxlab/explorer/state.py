@@ -15,13 +15,12 @@ from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..numerics.steps import Trace
 from ..numerics.trace import trace
-from .document import Document
 from .fills import check_seed
 from .forms import Explorable, explorable
 from .history import History, Log, Snapshot
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
 from .refusals import RefusedEdit
-from .start import first_document
+from .start import Document, first_document
 from .transfer import TransferOperation
 
 if TYPE_CHECKING:
@@ -180,12 +179,12 @@ class ExplorerState:
 
     def edit(self, edit: Edit) -> None:
         """Make an edit of the document as one undo step, and log it."""
-        document = self.edited(edit)
-        if self._commit(document):
-            self.log = self.log.after(edit, self.drawn, document) if edit.logged else Log(document)
+        self.commit(self.edited(edit), edit)
 
     def edited(self, edit: Edit) -> Document:
-        """The document after an edit; `drawn` records one that draws random numbers."""
+        """The document after an edit; `drawn` records a fill that draws random numbers."""
+        if not edit.fills:
+            return self.document.apply(edit, self.random)
         generator = self.random.bit_generator
         before = generator.state
         document = self.document.apply(edit, self.random)
@@ -193,18 +192,15 @@ class ExplorerState:
             self.drawn = (*self.drawn, edit)
         return document
 
-    def commit(self, document: Document) -> None:
-        """Replace the document as one undo step, unless nothing changed; the log begins anew."""
-        if self._commit(document):
-            self.log = Log(document)
-
-    def _commit(self, document: Document) -> bool:
+    def commit(self, document: Document, edit: Edit | None = None) -> None:
+        """Replace the document as one undo step, unless nothing changed; without a message to log, the log
+        begins anew."""
         if document is self.document:
-            return False
+            return
         document.check()
         self.history = self.history.after(self.snapshot)
         self.document = document
-        return True
+        self.log = self.log.after(edit, self.drawn, document) if edit and edit.logged else Log(document)
 
     def choose_chips(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another; this is no step to undo."""

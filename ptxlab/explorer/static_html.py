@@ -26,13 +26,13 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
-from .document import Document
 from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
 from .product_document import GPU, ProductDocument
 from .question import Question
 from .quiz import saved_questions
+from .start import Document
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View, lane_registers

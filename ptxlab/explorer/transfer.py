@@ -20,7 +20,6 @@ from ..isa.dtypes import DType
 from ..isa.operation import AnyOperation
 from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import LANES
-from .document import Document
 from .fills import pattern_values, random_range
 from .forms import AnyTransfer
 from .parse_cell import parse, parse_register
@@ -28,6 +27,7 @@ from .parse_cell import parse, parse_register
 if TYPE_CHECKING:
     from .edits import Edit
     from .product_document import ProductDocument
+    from .start import Document
 
 Codes = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -64,7 +64,7 @@ READ_AS: dict[int, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransferOperation(AnyOperation, Document):
+class TransferOperation(AnyOperation):
     """An instruction that moves data, where it accesses memory, and all that it reads; immutable.
 
     >>> import ptxlab
@@ -87,17 +87,16 @@ class TransferOperation(AnyOperation, Document):
 
     # -- as a document of the Explorer --------------------------------------------------------------------
 
-    def check_edit(self, edit: Edit) -> None:
-        if not edit.of_transfers:
-            raise PtxlabError(
-                f"{type(edit).__name__} is an edit of instructions that multiply; "
-                f"{self.ins.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
-            )
+    def apply(self, edit: Edit, random: np.random.Generator) -> Document:
+        """The document after an edit, or a refusal; a fill may draw random numbers."""
+        return edit.edited(self, random)
 
     def check(self) -> None:
-        _ = self.result  # raises PtxlabError if the location and the words do not fit
+        """Refuse words that do not fit the location."""
+        _ = self.result
 
     def reverted(self, earlier: Document) -> Document:
+        """An earlier document of the same instruction, shown as this one is."""
         return earlier
 
     @property

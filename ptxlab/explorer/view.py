@@ -365,22 +365,23 @@ def is_same(first: tuple[Any, ...], second: tuple[Any, ...] | None) -> bool:
 # -- registers -------------------------------------------------------------------------------------------
 
 
-def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str, Any]]:
+def register_fields(document: ProductDocument, name: str, lane: int) -> list[dict[str, Any]]:
     """The registers of a lane, each in hexadecimal and with its elements from the highest bits down.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     >>> from ptxlab.explorer.edits import SetCell
     >>> SetCell("A", 9, 37, "-3").apply(state)
-    >>> register_fields(state, "A", lane=4)[3]["fields"][2]   # the third from the top of register 3
+    >>> fields = register_fields(state.document.product, "A", lane=4)[3]["fields"]
+    >>> fields[2]   # the third from the top of register 3
     {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
-    if isinstance(state.ins, Tcgen05Mma):
+    if isinstance(document.ins, Tcgen05Mma):
         return []  # threads hold nothing before tcgen05.ld
-    operand = state.ins.operand(name)
+    operand = document.ins.operand(name)
     if operand.layout is None:
         return []
-    registers = state.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
+    registers = document.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
     texts, coords = format_values(operand.dtype.decode_array(codes)), operand.layout.coords()[lane].tolist()
     digits = operand.register_bits // 4
@@ -412,7 +413,7 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
     for name in operands:
         array = document.result() if name == "D" else document.operation.arrays[name]
         if (name, lane) not in known or known[name, lane][0] is not array:
-            known[name, lane] = array, register_fields(state, name, lane)
+            known[name, lane] = array, register_fields(document, name, lane)
     return {name: known[name, lane][1] for name in operands}
 
 

@@ -18,11 +18,12 @@ from ..views.static_fallback import StaticFallback
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
 from .forms import Explorable, explorable
+from .history import History
 from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .session import PageSession
-from .state import ExplorerState, History, LoadRequest, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
 from .trace_data import FoundDifference
 from .view import MATRICES, MAX_PINNED, read_only

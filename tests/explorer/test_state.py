@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import zlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,10 @@ from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.history import MAX_LOGGED, UNDO_LIMIT
 from ptxlab.explorer.instruction_info import toolbar
 from ptxlab.explorer.links import open_link, share_link
+from ptxlab.explorer.product_document import ProductDocument
+from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.view import SHAREABLE
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
@@ -54,6 +59,8 @@ F64 = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
 QUADS = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 KINDS = [DENSE, HALF, SPARSE, TF32, WGMMA, LARGE, NVF4, F64, QUADS, WMMA]
+
+OLD_LINKS = Path(__file__).with_name("links.json")
 
 #: One form of every family, shape and type of A and D: of those with many N the smallest.
 SAMPLE = list(
@@ -587,6 +594,95 @@ def test_a_link_of_the_first_version_opens() -> None:
     like.apply(SetCell("A", 9, 13, "0.25"))
     assert shown(ex.state) == shown(like.state)
     assert (ex.lane, ex.view.colour_by, ex.chip) == (7, "value", "sm_80")
+
+
+def content(session: PageSession) -> dict[str, Any]:
+    """Everything that a link carries, as `links.json` has it."""
+    state, view = session.state, session.view
+    digest = hashlib.sha256()
+    for name, array in sorted(state.document.arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    form, document = state.form, state.document
+    is_product = isinstance(document, ProductDocument)
+    return {
+        "instruction": form.mnemonic,
+        "a_space": getattr(form, "a_space", None),
+        "arrays": digest.hexdigest()[:32],
+        "options": document.options if is_product else [list(document.location), document.element],
+        "chips": list(state.chips),
+        "seed": state.seed,
+        "view": {name: getattr(view, name) for name in SHAREABLE},
+        "memory": bool(view.memory),
+        "load": view.load.get("mnemonic", ""),
+        "result": hashlib.sha256(state.registers("D").tobytes()).hexdigest()[:32],
+    }
+
+
+@each("link,expected", lambda: [(row.pop("link"), row) for row in json.loads(OLD_LINKS.read_text())])
+def test_links_of_the_second_version_open(link: str, expected: dict[str, Any]) -> None:
+    """Links of ptxlab before links had logs: of fills, edits, options, pastes, arrays, masks, transfers."""
+    session = PageSession(link)
+    assert content(session) == expected
+    again = PageSession(session.link)
+    assert content(again) == expected and again.link == session.link
+
+
+def with_log(*log: Any, instruction: str = DENSE, **parts: Any) -> str:
+    """A link of the third version, made by hand."""
+    line = json.dumps({"instruction": instruction, "log": log, **parts}).encode()
+    return "ptxlab:c" + base64.urlsafe_b64encode(zlib.compress(line + b"\n")).decode().rstrip("=")
+
+
+FILL = ["fill_matrix", "B", "random", 0, 0]
+
+
+def test_a_link_is_the_log_of_messages() -> None:
+    """Fills draw the numbers that they drew; those of undone fills are passed over."""
+    ex = ptxlab.explore(DENSE, seed=3)
+    ex.apply(FillMatrix("A", "random"), SetCell("A", 9, 13, "-3"))
+    ex.apply(FillMatrix("B", "random"))
+    ex.undo()
+    ex.apply(FillMatrix("B", "normal"))
+    by_hand = with_log(
+        ["fill_matrix", "A", "random"], ["set_cell", "A", 9, 13, "-3"],
+        ["undone", "B", "random"], ["fill_matrix", "B", "normal"], seed=3,
+    )  # fmt: skip
+    for link in (ex.link, by_hand):
+        again = ptxlab.explore(link)
+        assert shown(again.state) == shown(ex.state) and again.link == ex.link
+        again.apply(FillMatrix("C", "random"))
+        like = ptxlab.explore(ex.link)
+        like.apply(FillMatrix("C", "random"))
+        np.testing.assert_array_equal(again.C, like.C)
+
+
+@each(
+    "link,sentence",
+    [
+        (with_log("fill"), "has no message 'fill'"),
+        (with_log(["choose_instruction", DENSE]), "has no message"),
+        (with_log(["fill_matrix", "B"]), "pattern is missing"),
+        (with_log(["fill_matrix", "Q", "random", 0, 0]), "Q"),
+        (with_log(["fill_matrix", "B", "moon", 0, 0]), "cannot be filled with 'moon'"),
+        (with_log(["set_cell", "A", 99, 0, "1"]), r"A\[99\]\[0\] does not exist"),
+        (with_log(["set_cell", "A", 10**30, 0, "1"]), "at most"),
+        (with_log(["set_cell", "A", 0, 0, "9"]), "s4 holds"),
+        (with_log(["set_cell", "A", "0", 0, "9"]), "takes a whole number"),
+        (with_log(["set_cell", [], 0, 0, "9"]), "takes a text"),
+        (with_log(["undone", "Q", "random"]), "Q"),
+        (with_log(["set_move", "shape", "16x64b"]), "multiplies matrices"),
+        (with_log(*[FILL] * (MAX_LOGGED + 1)), "damaged"),
+        (with_log(over=["A"]), "registers that"),
+        (with_log(data=[["A"]]), "registers that"),
+        (with_log(at=[None], element="b16"), "damaged"),
+        (with_log(instruction="ldmatrix.sync.aligned.m8n8.x4.b16"), "damaged"),
+        (with_log(instruction="ldmatrix.sync.aligned.m8n8.x4.b16", at=["x"], element="b16"), "damaged"),
+        (with_log(FILL, instruction="ldmatrix.sync.aligned.m8n8.x4.b16", at=[None], element="b16"), "'B'"),
+    ],
+)
+def test_a_bad_log_is_one_sentence(link: str, sentence: str) -> None:
+    refuses(sentence, ptxlab.explore, link)
 
 
 # -- observing -------------------------------------------------------------------------------------------

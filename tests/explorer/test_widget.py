@@ -125,7 +125,7 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for operand in ins.operands.values():
         for lane in (0, ins.lanes - 1):
-            rows = register_fields(state, operand.name, lane)
+            rows = register_fields(state.document, operand.name, lane)
             assert len(rows) == operand.registers
             for row in rows:
                 bits = {field["low"]: int(field["bits"], 2) for field in row["fields"]}
