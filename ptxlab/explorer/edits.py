@@ -3,8 +3,8 @@
 An edit is made whole, or refused with a `PtxlabError` that leaves the state as it was. `session.MESSAGES`
 lists the edits that the page can send; the last few take arrays and come from Python only.
 
-The path of an edit: page → `decode_message` → `Presenter.apply` → `make_edits` → `state.edit`, which asks the
-document for the one after it (`edited`) and computes D → `render` → `Presenter` sends what changed →
+The path of an edit: page → `decode` → `Presenter.apply` → `make_edits` → `apply`, which makes another
+document (`edited`) → `state.commit`, which computes D → `render` → `Presenter` sends what changed →
 `front/app.js`.
 """
 
@@ -32,7 +32,7 @@ from .migrate import migrate_operands, migrate_transfer
 from .parse_cell import parse_block, parse_register
 from .product_document import check_register
 from .refusals import BrokenStructure, with_codes
-from .start import Document
+from .start import Document, as_product, as_transfer
 from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 from .transfer import TransferOperation
@@ -47,15 +47,18 @@ class Edit(Message):
     """An edit of the state."""
 
     of_transfers: ClassVar[bool] = False  # whether instructions that move data take it
-    fills: ClassVar[bool] = False  # whether it may draw random numbers
     logged: ClassVar[bool] = True  # whether a link has the message; else it has the arrays
 
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
-        state.edit(self)
+        state.commit(self.document_after(state), self if self.logged else None)
+
+    def document_after(self, state: ExplorerState) -> Document:
+        """The document that this edit makes of the state's."""
+        return self.edited(state.document, state.random)
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        """The document after an edit that follows from the document alone, or a refusal."""
+        """A document after an edit that asks nothing else, or a refusal; a fill may draw random numbers."""
         raise NotImplementedError
 
 
@@ -106,7 +109,7 @@ class Paste(Edit):
     column2: int | None = None
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        product, words = document.product, parse_block(self.text)
+        product, words = as_product(document), parse_block(self.text)
         target = cell_range(product.operation, self.name, self.row, self.column, self.row2, self.column2)
         return product.with_words(self.name, target, words, self.text, (self.row, self.column))
 
@@ -123,12 +126,12 @@ class ClearCells(Edit):
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         check_writable(self.name)
-        operation = document.product.operation
+        operation = as_product(document).operation
         edited = unedited(operation, self.name)
         cells = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
         edited.codes[cells.slices] = start_code(operation.operand(self.name))
         edited.written[cells.slices] = True
-        return document.product.with_operation(
+        return as_product(document).with_operation(
             with_codes(operation, self.name, edited.codes, typed=edited.written)
         )
 
@@ -148,10 +151,10 @@ class ExtendCells(Edit):
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         check_writable(self.name)
-        operation = document.product.operation
+        operation = as_product(document).operation
         source = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
         edited = extend_cells(operation, self.name, source, self.to_row, self.to_column, self.series)
-        return document.product.with_operation(
+        return as_product(document).with_operation(
             with_codes(operation, self.name, edited.codes, typed=edited.written)
         )
 
@@ -164,11 +167,19 @@ class FillMatrix(Edit):
     pattern: str
     row: int = 0
     column: int = 0
-    of_transfers, fills = True, True
+    of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
         with state.all_or_nothing():  # a fill that is refused draws no random numbers
-            state.edit(self)
+            super().apply(state)
+
+    def document_after(self, state: ExplorerState) -> Document:
+        generator = state.random.bit_generator
+        before = generator.state
+        document = super().document_after(state)
+        if generator.state != before:
+            state.drawn = (*state.drawn, self)
+        return document
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         return document.filled(self.name, self.pattern, random, self.row, self.column)
@@ -181,7 +192,7 @@ class PruneChunks(Edit):
     def apply(self, state: ExplorerState) -> None:
         if isinstance(state.refusal, BrokenStructure):
             operation = state.operation.with_codes("A", state.refusal.pruned)
-            state.commit(state.document.product.with_operation(operation))
+            state.commit(state.product.with_operation(operation))
         state.refusal = None
 
 
@@ -222,7 +233,7 @@ class FlipBit(Edit):
     bit: int
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        operand = document.product.register_operand(self.name)
+        operand = as_product(document).register_operand(self.name)
         where = check_register(operand, self.lane, self.register)
         bits = 8 * operand.register_type().itemsize
         if not 0 <= self.bit < bits:
@@ -276,7 +287,7 @@ class SetWord(Edit):
         if (placement.store(codes)[span] != memory[span]).any():
             raise PtxlabError(f"{where}: no element of {layout.name} is there to take {quoted(self.text)}")
         operation = with_codes(state.operation, layout.name, codes, typed=codes != before)
-        state.commit(state.document.product.with_operation(operation))
+        state.commit(state.product.with_operation(operation))
 
 
 # -- modifiers, chips, the instruction -------------------------------------------------------------------
@@ -290,7 +301,7 @@ class SetOption(Edit):
     value: int | bool
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        return document.product.with_option(self.name, self.value)
+        return as_product(document).with_option(self.name, self.value)
 
 
 @dataclass(frozen=True)
@@ -308,13 +319,13 @@ class SetMask(Edit):
     text: str
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        ins = document.product.ins
+        ins = as_product(document).ins
         names = mask_names(ins)
         if not isinstance(ins, Tcgen05Mma) or not is_name(self.name, names):
             raise PtxlabError(
                 f"{ins.mnemonic} has no mask {quoted(self.name)}; it has {listing(names) or 'none'}"
             )
-        return document.product.with_option(self.name, parse_mask(ins, self.name, self.text))
+        return as_product(document).with_option(self.name, parse_mask(ins, self.name, self.text))
 
 
 @dataclass(frozen=True)
@@ -405,7 +416,7 @@ class SetMove(Edit):
     of_transfers = True
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
-        return _with_choice(document.transfer, self.name, self.text.strip())
+        return _with_choice(as_transfer(document), self.name, self.text.strip())
 
 
 def _with_choice(transfer: TransferOperation, name: str, text: str) -> TransferOperation:

@@ -6,7 +6,6 @@ import base64
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import singledispatch
 from typing import Any, get_args
 
 import numpy as np
@@ -28,7 +27,6 @@ from .fills import random_range
 from .masks import MASKS
 from .matrix_transfer import MatrixTransfer
 from .product_document import GPU, NO_CHIP, ProductDocument
-from .start import Document
 from .state import ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import find_load
@@ -59,16 +57,9 @@ def python_code(state: ExplorerState) -> str:
     d = ins.emulate(a, b, c, model="sm_90")
     D = ins.d.unpack(d)
     """
-    return _code(state.document, state)
-
-
-@singledispatch
-def _code(document: Document, state: ExplorerState) -> str:
-    raise NotImplementedError
-
-
-@_code.register(ProductDocument)
-def _product_code(document: ProductDocument, state: ExplorerState) -> str:
+    document = state.document
+    if isinstance(document, TransferOperation):
+        return _transfer_code(document)
     ins, chip = document.ins, document.chip_choice.chip
     writer = _CodeWriter(state)
     registers = [argument for argument in ins.inputs if not argument.startswith("scale_")]
@@ -103,8 +94,7 @@ def _program(lines: Sequence[str]) -> str:
     return f"{imports}import numpy as np\nimport ptxlab\n\n{body}\n"
 
 
-@_code.register(TransferOperation)
-def _transfer_code(transfer: TransferOperation, state: ExplorerState) -> str:
+def _transfer_code(transfer: TransferOperation) -> str:
     """Python that computes the D of a transfer."""
     lines = [f'ins = ptxlab.instruction("{transfer.ins.mnemonic}")']
     lines += [f"{name} = {_words_literal(codes)}" for name, codes in transfer.arrays.items()]

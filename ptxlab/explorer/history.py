@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from .messages import Message
 from .start import Document
-
-if TYPE_CHECKING:
-    from .edits import Edit
 
 UNDO_LIMIT = 200  # edits that can be undone
 HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
-MAX_LOGGED = 256  # messages of a log; after more, a link has the arrays
+MAX_LOGGED = 256  # messages of a log; after more, or after a longer text, a link has the arrays
+MAX_LOGGED_TEXT = 1 << 12  # letters
 
 
 class Logged(NamedTuple):
     """A message of a log. A fill that was undone only draws its random numbers."""
 
-    edit: Edit
+    edit: Message
     kept: bool = True
 
 
@@ -31,14 +30,16 @@ class Log:
     messages: tuple[Logged, ...] = ()
     draws: int = 0  # fills among the messages that draw random numbers
 
-    def after(self, edit: Edit, drawn: Sequence[Edit], document: Document) -> Log:
+    def after(self, edit: Message, drawn: Sequence[Message], document: Document) -> Log:
         """The log after an edit that made a document; `drawn` are all fills that drew random numbers."""
         messages, draws = self.messages, self.draws
         if drawn and drawn[-1] is edit:  # its numbers follow those of fills that were undone
             messages += tuple(Logged(fill, kept=False) for fill in drawn[draws:-1])
             draws = len(drawn)
         messages = (*messages, Logged(edit))
-        return Log(document) if len(messages) > MAX_LOGGED else Log(self.start, messages, draws)
+        if len(messages) > MAX_LOGGED or len(vars(edit).get("text", "")) > MAX_LOGGED_TEXT:
+            return Log(document)
+        return Log(self.start, messages, draws)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Snapshot:
     document: Document
     log: Log
     random: Mapping[str, Any]  # the state of the generator
-    drawn: tuple[Edit, ...]
+    drawn: tuple[Message, ...]
     notices: tuple[str, ...]
     saved_view: Mapping[str, Any]
 

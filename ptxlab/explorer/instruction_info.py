@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, singledispatch
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,7 @@ from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
-from .product_document import GPU, NO_CHIP, ProductDocument
-from .start import Document
+from .product_document import GPU, NO_CHIP
 from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
 from .transfer import PATTERNS, TransferOperation
@@ -284,29 +283,14 @@ def toolbar(
         "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
     }
-    return data | _toolbar_of(state.document, chips, working, gpu_time)
-
-
-@singledispatch
-def _toolbar_of(document: Document, chips: tuple[str, ...], working: str, gpu_time: str) -> dict[str, Any]:
-    """What the toolbar has for a kind of document."""
-    raise NotImplementedError
-
-
-@_toolbar_of.register(TransferOperation)
-def _transfer_toolbar(transfer: TransferOperation, *_: object) -> dict[str, Any]:
-    return {"patterns": {name: list(PATTERNS) for name in transfer.inputs}}
-
-
-@_toolbar_of.register(ProductDocument)
-def _product_toolbar(
-    document: ProductDocument, chips: tuple[str, ...], working: str, gpu_time: str
-) -> dict[str, Any]:
+    document = state.document
+    if isinstance(document, TransferOperation):  # the rest is for instructions that multiply
+        return data | {"patterns": {name: list(PATTERNS) for name in document.inputs}}
     ins, matrices = document.ins, document.operation
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
     gpu_available = GPU in chips
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
-    return {
+    return data | {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
         "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},

@@ -30,7 +30,7 @@ from .history import MAX_LOGGED, Log, Logged
 from .masks import MASKS, option_names
 from .messages import decode, message_name
 from .product_document import GPU, ProductDocument
-from .start import Document, first_document
+from .start import Document, as_product, first_document
 from .state import ExplorerState
 
 _PREFIX = "ptxlab:"
@@ -119,7 +119,7 @@ def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str
         head |= {
             "a": None if start.ins.a_space == ("shared" if tensor else "register") else start.ins.a_space,
             "idesc": start.ins.descriptor.code if isinstance(start.ins, Tcgen05Mma) else None,
-            "options": None if start.options == first.product.options else start.options,
+            "options": None if start.options == as_product(first).options else start.options,
             "chip": None if choice.chip == choice.first else choice.chip,
             "against": choice.against,
         }
@@ -144,11 +144,12 @@ def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     with located("this link cannot be opened"):
         state = ExplorerState(_form_of_link(head), head["seed"])
         state.open(_start(state, head, body))
-        log = tuple(_logged(words) for words in head["log"])
+        log = [_logged(words) for words in head["log"]]
         for edit, kept in log:
-            document = state.edited(edit)
+            document = edit.document_after(state)
             state.document = document if kept else state.document
-        state.log = Log(state.log.start, log, len(state.drawn) if log else 0)
+        messages = tuple(Logged(edit, kept) for edit, kept in log)
+        state.log = Log(state.log.start, messages, len(state.drawn) if log else 0)
         state.document.check()
         if isinstance(state.document, ProductDocument):
             choice = state.chip_choice
@@ -223,7 +224,7 @@ def _check_head(data: object, version: str) -> dict[str, Any]:
     return head
 
 
-def _logged(words: object) -> Logged:
+def _logged(words: object) -> tuple[Edit, bool]:
     """A message of a log, checked like one of the page; a field that later versions added has its default."""
     match words:
         case [str(name), *values] if name in (*_LOGGED, _UNDONE):
@@ -237,7 +238,7 @@ def _logged(words: object) -> Logged:
     known = {field.name: field.default for field in fields(_LOGGED[name])}
     message = {field: default for field, default in known.items() if default is not MISSING}
     message |= dict(zip(known, values, strict=False))
-    return Logged(decode({"type": name, **message}, _LOGGED), kept)
+    return decode({"type": name, **message}, _LOGGED), kept
 
 
 def _form_of_link(head: Mapping[str, Any]) -> Explorable:
@@ -311,7 +312,7 @@ def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, N
     for index, words in enumerate(head["fills"]):
         match words:
             case [str(name), str(), *place] if [type(number) for number in place] in ([], [int, int]):
-                written = state.edited(FillMatrix(*words)).arrays
+                written = FillMatrix(*words).document_after(state).arrays
             case _:
                 raise PtxlabError(DAMAGED_LINK)
         if index not in head["skipped"]:

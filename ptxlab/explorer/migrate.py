@@ -59,7 +59,7 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
         arrays |= _scales(old, new, name, notices)
     modifiers = _modifiers(old, new, notices)
     operation = new.operation.with_arrays(arrays).with_modifiers(**vars(modifiers))
-    new.commit(new.document.product.with_operation(operation))
+    new.commit(new.product.with_operation(operation))
     return notices
 
 

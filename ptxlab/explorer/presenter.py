@@ -230,11 +230,11 @@ class Presenter:
         runs_now = GPU in state.document.chips and GPU not in state.operation.results
         start = time.perf_counter()
         try:
-            rendering = render(state.document, state)
+            rendering = render(state)
         except PtxlabError as error:
             state.show_chips(state.chip_choice.first)
             self.view.problem = str(error)
-            return render(state.document, state)
+            return render(state)
         if runs_now:
             milliseconds = (time.perf_counter() - start) * 1e3
             self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +31,6 @@ from .cell_blocks import CellRange, cell_range, paste_cells
 from .masks import option_names
 from .parse_cell import parse_cells, parse_register
 from .refusals import RefusedEdit, undefined_metadata, with_codes
-
-if TYPE_CHECKING:
-    from .edits import Edit
-    from .start import Document
-    from .transfer import TransferOperation
 
 GPU = "GPU"  # listed beside the names of chips
 NO_CHIP = ""  # in place of a chip where there is no model: D stays empty
@@ -165,32 +160,12 @@ class ProductDocument:
 
     # -- what both documents have -------------------------------------------------------------------------
 
-    def apply(self, edit: Edit, random: np.random.Generator) -> Document:
-        """The document after an edit, or a refusal; a fill may draw random numbers."""
-        return edit.edited(self, random)
-
     def check(self) -> None:
         """Refuse metadata that the sparsity does not define, and operands that the model refuses."""
         if self.ins.sparse:
             _check_metadata(self.operation)
         if (model := self.chip_choice.model) != NO_CHIP:
             codes_of_d(self.operation, model)
-
-    def reverted(self, earlier: Document) -> ProductDocument:
-        """An earlier document of the same instruction, with the chips of this one."""
-        return self.with_operation(earlier.product.operation)
-
-    @property
-    def product(self) -> ProductDocument:
-        """This document, for code that handles instructions that multiply; a transfer refuses."""
-        return self
-
-    @property
-    def transfer(self) -> TransferOperation:
-        """For code that handles transfers: a refusal."""
-        raise PtxlabError(
-            f"{self.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
-        )
 
     @cached_property
     def arrays(self) -> Mapping[str, NDArray[Any]]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import singledispatch
 from operator import is_
 from typing import Any, NamedTuple
 
 from .instruction_info import instruction_info
-from .product_document import ProductDocument
-from .start import Document
 from .state import ExplorerState
 from .transfer import TransferOperation
 from .transfer_view import transfer_bytes, transfer_info
@@ -34,14 +31,11 @@ class Rendering(NamedTuple):
         ]
 
 
-@singledispatch
-def render(document: Document, state: ExplorerState) -> Rendering:
-    """What the page draws of a document; the D of a GPU may be refused."""
-    raise NotImplementedError
-
-
-@render.register(ProductDocument)
-def _render_product(document: ProductDocument, state: ExplorerState) -> Rendering:
+def render(state: ExplorerState) -> Rendering:
+    """What the page draws of the document; the D of a GPU may be refused."""
+    document = state.document
+    if isinstance(document, TransferOperation):
+        return _render_transfer(document)
     document.chip_choice.check_available()
     arrays, modifiers, choice = document.operation.arrays, document.operation.modifiers, document.chip_choice
     comparison = document.comparison()
@@ -66,8 +60,7 @@ def _render_product(document: ProductDocument, state: ExplorerState) -> Renderin
     return Rendering(sources, draw)
 
 
-@render.register(TransferOperation)
-def _render_transfer(transfer: TransferOperation, state: ExplorerState) -> Rendering:
+def _render_transfer(transfer: TransferOperation) -> Rendering:
     words: dict[str, Sources] = {name: (transfer.arrays.get(name),) for name in MATRICES}
 
     def draw(name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .._util.arguments import as_int
+from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
@@ -30,8 +31,7 @@ from .tensor_transfer import (
 from .transfer import READ_AS, TransferOperation, TransferSide
 
 #: What the Explorer edits: an instruction with what it reads, as one immutable value. The instruction decides
-#: which of the two opens; the rest asks what both answer: `names`, `arrays`, `settings`, `codes`, `values`,
-#: `registers`, `threads`, `chips` ..., and `apply(edit, random)`, the document after an edit.
+#: which of the two opens; the rest asks what both answer: `names`, `arrays`, `codes`, `registers`, `filled`.
 Document: TypeAlias = ProductDocument | TransferOperation
 
 _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
@@ -40,6 +40,24 @@ _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.cp": CopyTransfer,
     "tcgen05.shift": ShiftTransfer,
 }
+
+
+def as_product(document: Document) -> ProductDocument:
+    """The document, if its instruction multiplies."""
+    if isinstance(document, ProductDocument):
+        return document
+    raise PtxlabError(
+        f"{document.ins.mnemonic} moves words and computes nothing; this is for instructions that multiply"
+    )
+
+
+def as_transfer(document: Document) -> TransferOperation:
+    """The document, if its instruction moves data."""
+    if isinstance(document, TransferOperation):
+        return document
+    raise PtxlabError(
+        f"{document.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
+    )
 
 
 def first_document(ins: Explorable, seed: int, random: np.random.Generator) -> Document:

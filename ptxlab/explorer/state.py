@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,11 @@ from ..numerics.trace import trace
 from .fills import check_seed
 from .forms import Explorable, explorable
 from .history import History, Log, Snapshot
+from .messages import Message
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
 from .refusals import RefusedEdit
-from .start import Document, first_document
+from .start import Document, as_product, as_transfer, first_document
 from .transfer import TransferOperation
-
-if TYPE_CHECKING:
-    from .edits import Edit
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class ExplorerState:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.drawn: tuple[Edit, ...] = ()  # fills that drew random numbers, since the first document
+        self.drawn: tuple[Message, ...] = ()  # fills that drew random numbers, since the first document
         self.open(first_document(form, self.seed, self.random))
         self.history = History()
         self.saved_view: Mapping[str, Any] = {}  # chosen lanes and cells, stored for undo by the presenter
@@ -93,24 +91,29 @@ class ExplorerState:
         return self.document.ins
 
     @property
+    def product(self) -> ProductDocument:
+        """The document, if its instruction multiplies."""
+        return as_product(self.document)
+
+    @property
     def ins(self) -> Product:
         """The instruction, if it multiplies."""
-        return self.document.product.ins
+        return self.product.ins
 
     @property
     def operation(self) -> Operation:
         """The instruction with its operands, if it multiplies."""
-        return self.document.product.operation
+        return self.product.operation
 
     @property
     def chip_choice(self) -> ChipChoice:
         """The chips whose D is shown, if the instruction multiplies."""
-        return self.document.product.chip_choice
+        return self.product.chip_choice
 
     @property
     def transfer(self) -> TransferOperation:
         """The document, if its instruction moves data."""
-        return self.document.transfer
+        return as_transfer(self.document)
 
     @property
     def threads(self) -> int:
@@ -150,7 +153,7 @@ class ExplorerState:
     @property
     def options(self) -> dict[str, Any]:
         """The values of the modifiers that can be chosen."""
-        return self.document.product.options
+        return self.product.options
 
     def column_of_b(self, row: int, column: int) -> int:
         """The column of B that goes into a cell of D."""
@@ -158,11 +161,11 @@ class ExplorerState:
 
     def result(self, chip: str | None = None) -> NDArray[Any]:
         """The codes of D by a chip, computed once per operation."""
-        return self.document.product.result(chip)
+        return self.product.result(chip)
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
-        return self.document.product.comparison(chip, against)
+        return self.product.comparison(chip, against)
 
     def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
@@ -177,30 +180,17 @@ class ExplorerState:
 
     # -- changes ------------------------------------------------------------------------------------------
 
-    def edit(self, edit: Edit) -> None:
-        """Make an edit of the document as one undo step, and log it."""
-        self.commit(self.edited(edit), edit)
+    def commit(self, document: Document, message: Message | None = None) -> None:
+        """Replace the document as one undo step, unless nothing changed.
 
-    def edited(self, edit: Edit) -> Document:
-        """The document after an edit; `drawn` records a fill that draws random numbers."""
-        if not edit.fills:
-            return self.document.apply(edit, self.random)
-        generator = self.random.bit_generator
-        before = generator.state
-        document = self.document.apply(edit, self.random)
-        if generator.state != before:
-            self.drawn = (*self.drawn, edit)
-        return document
-
-    def commit(self, document: Document, edit: Edit | None = None) -> None:
-        """Replace the document as one undo step, unless nothing changed; without a message to log, the log
-        begins anew."""
+        The log goes on with the message that made it; without one it begins anew.
+        """
         if document is self.document:
             return
         document.check()
         self.history = self.history.after(self.snapshot)
         self.document = document
-        self.log = self.log.after(edit, self.drawn, document) if edit and edit.logged else Log(document)
+        self.log = Log(document) if message is None else self.log.after(message, self.drawn, document)
 
     def choose_chips(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another; this is no step to undo."""
@@ -208,7 +198,7 @@ class ExplorerState:
 
     def show_chips(self, chip: str, against: str | None = None) -> None:
         """The same for chips that may be missing here: a link names the GPU of another machine."""
-        self.document = self.document.product.with_chips(chip, against)
+        self.document = self.product.with_chips(chip, against)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -258,11 +248,13 @@ class ExplorerState:
 
     def _restore(self, snapshot: Snapshot) -> None:
         """Restore the document of a snapshot and, if its instruction differs, everything else."""
-        self.log = snapshot.log
+        before, self.log = self.document, snapshot.log
         if snapshot.document.ins == self.form:
             # The generator is not reset: filling again after an undo gives other numbers. `drawn` keeps the
             # undone fill, since a link must draw its numbers before it gets to later ones (`Log.after`).
-            self.document = self.document.reverted(snapshot.document)
+            self.document = snapshot.document
+            if isinstance(before, ProductDocument):
+                self.document = before.with_operation(self.operation)  # the chips stay
             return
         self.document = snapshot.document
         self.random = np.random.default_rng()

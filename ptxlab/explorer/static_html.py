@@ -14,7 +14,6 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -32,7 +31,6 @@ from .memory_view import has_memory_view, lay_out, memory_data
 from .product_document import GPU, ProductDocument
 from .question import Question
 from .quiz import saved_questions
-from .start import Document
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View, lane_registers
@@ -92,33 +90,20 @@ def page_data(
         "traces": [],
         "not_saved": "",
     }
-    traits["trace"] = trace_data(*cell, with_picture=True)
-    return saved | _saved(state.document, state, trace_data, cell, questions, max_products)
+    if isinstance(state.document, ProductDocument):
+        traits["trace"] = trace_data(*cell, with_picture=True)
+        saved |= _saved_product(state, trace_data, cell, questions(), max_products)
+    return saved
 
 
-@singledispatch
-def _saved(
-    document: Document,
-    state: ExplorerState,
-    trace_data: TraceData,
-    cell: tuple[int, int],
-    questions: Callable[[], Sequence[Question]],
-    max_products: int,
-) -> dict[str, Any]:
-    """What a saved page has of a kind of document beyond its view; nothing of a transfer."""
-    return {}
-
-
-@_saved.register(ProductDocument)
 def _saved_product(
-    document: ProductDocument,
     state: ExplorerState,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Callable[[], Sequence[Question]],
+    questions: Sequence[Question],
     max_products: int,
 ) -> dict[str, Any]:
-    ins = document.ins
+    ins = state.ins
     rows, width = ins.d.shape
     is_small = (
         state.chip_choice.has_result and rows * width <= _MAX_CELLS and rows * width * ins.k <= max_products
@@ -131,7 +116,7 @@ def _saved_product(
         "lanes": columns([lane_registers(state, lane) for lane in range(state.threads)]),
         "memories": _memories(state),
         "loads": _loads(state),
-        "quiz": saved_questions(state, questions()),
+        "quiz": saved_questions(state, questions),
         # without their bits, which would be half of the page
         "traces": [trace_data(*each, with_picture=False, with_bits=False) for each in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "

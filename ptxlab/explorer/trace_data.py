@@ -287,7 +287,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
             f"{pair} agreed in everything that was tried in {report.seconds:.1f} s ({tried})"
         )
     operation = state.operation.with_arrays(report.difference.case.operands().arrays)
-    state.commit(state.document.product.with_operation(operation))
+    state.commit(state.product.with_operation(operation))
     return _differing(state, "differ")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +23,6 @@ from ..isa.tensor_memory import LANES
 from .fills import pattern_values, random_range
 from .forms import AnyTransfer
 from .parse_cell import parse, parse_register
-
-if TYPE_CHECKING:
-    from .edits import Edit
-    from .product_document import ProductDocument
-    from .start import Document
 
 Codes = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -87,27 +82,9 @@ class TransferOperation(AnyOperation):
 
     # -- as a document of the Explorer --------------------------------------------------------------------
 
-    def apply(self, edit: Edit, random: np.random.Generator) -> Document:
-        """The document after an edit, or a refusal; a fill may draw random numbers."""
-        return edit.edited(self, random)
-
     def check(self) -> None:
         """Refuse words that do not fit the location."""
         _ = self.result
-
-    def reverted(self, earlier: Document) -> Document:
-        """An earlier document of the same instruction, shown as this one is."""
-        return earlier
-
-    @property
-    def product(self) -> ProductDocument:
-        raise PtxlabError(
-            f"{self.ins.mnemonic} moves words and computes nothing; this is for instructions that multiply"
-        )
-
-    @property
-    def transfer(self) -> TransferOperation:
-        return self
 
     @property
     def chips(self) -> tuple[str, str | None]:

@@ -372,7 +372,7 @@ def register_fields(document: ProductDocument, name: str, lane: int) -> list[dic
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     >>> from ptxlab.explorer.edits import SetCell
     >>> SetCell("A", 9, 37, "-3").apply(state)
-    >>> fields = register_fields(state.document.product, "A", lane=4)[3]["fields"]
+    >>> fields = register_fields(state.product, "A", lane=4)[3]["fields"]
     >>> fields[2]   # the third from the top of register 3
     {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
@@ -406,7 +406,7 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
 
     `known` caches them: they are taken from there as long as the array is the same.
     """
-    document = state.document.product
+    document = state.product
     if isinstance(document.ins, Tcgen05Mma):
         return {}
     known, operands = {} if known is None else known, document.ins.operands

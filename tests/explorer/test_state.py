@@ -19,6 +19,7 @@ from ptxlab import Instruction, PtxlabError
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     FillMatrix,
+    Paste,
     SetCell,
     SetOption,
     SetRegister,
@@ -29,7 +30,7 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
-from ptxlab.explorer.history import MAX_LOGGED, UNDO_LIMIT
+from ptxlab.explorer.history import MAX_LOGGED, MAX_LOGGED_TEXT, UNDO_LIMIT
 from ptxlab.explorer.instruction_info import toolbar
 from ptxlab.explorer.links import open_link, share_link
 from ptxlab.explorer.product_document import ProductDocument
@@ -632,6 +633,27 @@ def with_log(*log: Any, instruction: str = DENSE, **parts: Any) -> str:
     """A link of the third version, made by hand."""
     line = json.dumps({"instruction": instruction, "log": log, **parts}).encode()
     return "ptxlab:c" + base64.urlsafe_b64encode(zlib.compress(line + b"\n")).decode().rstrip("=")
+
+
+def test_a_log_that_grows_too_long_becomes_arrays() -> None:
+    """So does one after an array; the random numbers go on all the same."""
+    ex = ptxlab.explore(DENSE)
+    ex.apply(FillMatrix("A", "random"))
+    ex.B = np.eye(64, 8)
+    assert ex.state.log.messages == ()
+    ex.apply(FillMatrix("C", "random"))
+    assert [logged.kept for logged in ex.state.log.messages] == [False, True]
+    ex.apply(Paste("A", 0, 0, "1\t" * 63 + "1" + " " * MAX_LOGGED_TEXT))
+    assert ex.state.log.messages == () and ex.A[0].all()
+    for count in range(MAX_LOGGED + 2):
+        ex.apply(SetCell("C", 0, 0, str(count)))
+    assert len(ex.state.log.messages) == 1 and len(ex.link) < 2500
+    again = ptxlab.explore(ex.link)
+    assert shown(again.state) == shown(ex.state) and again.link == ex.link
+    for _ in range(3):
+        ex.undo()
+    assert len(ex.state.log.messages) == MAX_LOGGED - 1
+    assert shown(ptxlab.explore(ex.link).state) == shown(ex.state)
 
 
 FILL = ["fill_matrix", "B", "random", 0, 0]
