@@ -51,11 +51,7 @@ class Edit(Message):
 
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
-        state.commit(self.document_after(state), self if self.logged else None)
-
-    def document_after(self, state: ExplorerState) -> Document:
-        """The document that this edit makes of the state's."""
-        return self.edited(state.document, state.random)
+        state.commit(self.edited(state.document, state.random), self if self.logged else None)
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         """A document after an edit that asks nothing else, or a refusal; a fill may draw random numbers."""
@@ -170,16 +166,9 @@ class FillMatrix(Edit):
     of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
+        before = state.random.bit_generator.state
         with state.all_or_nothing():  # a fill that is refused draws no random numbers
-            super().apply(state)
-
-    def document_after(self, state: ExplorerState) -> Document:
-        generator = state.random.bit_generator
-        before = generator.state
-        document = super().document_after(state)
-        if generator.state != before:
-            state.drawn = (*state.drawn, self)
-        return document
+            state.commit(self.edited(state.document, state.random), self, before)
 
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         return document.filled(self.name, self.pattern, random, self.row, self.column)

@@ -14,12 +14,18 @@ HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
 MAX_LOGGED = 256  # messages of a log; after more, or after a longer text, a link has the arrays
 MAX_LOGGED_TEXT = 1 << 12  # letters
 
+#: The state of a generator of random numbers.
+Generator = Mapping[str, Any]
+
 
 class Logged(NamedTuple):
-    """A message of a log. A fill that was undone only draws its random numbers."""
+    """A message of a log, and for a fill the state of the generator that it draws from.
+
+    The state is None where the generator goes on from the message before, which an undone fill prevents.
+    """
 
     edit: Message
-    kept: bool = True
+    generator: Generator | None = None
 
 
 @dataclass(frozen=True)
@@ -28,18 +34,22 @@ class Log:
 
     start: Document
     messages: tuple[Logged, ...] = ()
-    draws: int = 0  # fills among the messages that draw random numbers
+    generator: Generator | None = None  # its state after the messages, if they lead to it
 
-    def after(self, edit: Message, drawn: Sequence[Message], document: Document) -> Log:
-        """The log after an edit that made a document; `drawn` are all fills that drew random numbers."""
-        messages, draws = self.messages, self.draws
-        if drawn and drawn[-1] is edit:  # its numbers follow those of fills that were undone
-            messages += tuple(Logged(fill, kept=False) for fill in drawn[draws:-1])
-            draws = len(drawn)
-        messages = (*messages, Logged(edit))
+    def after(self, edit: Message, document: Document, before: Generator, now: Generator) -> Log:
+        """The log after an edit that made a document, with the states of the generator before it and now."""
+        logged, generator = Logged(edit), self.generator
+        if now != before:
+            logged, generator = Logged(edit, None if before == generator else before), now
+        messages = (*self.messages, logged)
         if len(messages) > MAX_LOGGED or len(vars(edit).get("text", "")) > MAX_LOGGED_TEXT:
             return Log(document)
-        return Log(self.start, messages, draws)
+        return Log(self.start, messages, generator)
+
+    @property
+    def draws(self) -> bool:
+        """Whether its messages draw random numbers."""
+        return any(vars(edit).get("pattern") for edit, _ in self.messages)
 
 
 @dataclass(frozen=True)
@@ -48,8 +58,7 @@ class Snapshot:
 
     document: Document
     log: Log
-    random: Mapping[str, Any]  # the state of the generator
-    drawn: tuple[Message, ...]
+    random: Generator
     notices: tuple[str, ...]
     saved_view: Mapping[str, Any]
 

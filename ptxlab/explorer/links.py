@@ -26,7 +26,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from . import edits
 from .edits import Edit, FillMatrix
 from .forms import Explorable, explorable
-from .history import MAX_LOGGED, Log, Logged
+from .history import MAX_LOGGED, Generator, Log, Logged
 from .masks import MASKS, option_names
 from .messages import decode, message_name
 from .product_document import GPU, ProductDocument
@@ -54,7 +54,6 @@ _LOGGED: dict[str, type[Edit]] = {
         edits.FlipBit, edits.SetOption, edits.SetMask, edits.SetMove,
     )
 }  # fmt: skip
-_UNDONE = "undone"  # in place of the name: a fill that was undone only draws its random numbers
 
 
 def is_link(text: Any) -> bool:
@@ -109,10 +108,7 @@ def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str
         "look": dict(view_traits),
         "data": list(changed),
         "over": over,
-        "log": [
-            [message_name(type(edit)) if kept else _UNDONE, *vars(edit).values()]
-            for edit, kept in log.messages
-        ],
+        "log": [_words_of(logged) for logged in log.messages],
     }
     if isinstance(start, ProductDocument):
         tensor, choice = isinstance(start.ins, Tcgen05Mma), state.chip_choice
@@ -134,6 +130,15 @@ def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str
     return _PREFIX + _WITH_LOG + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
+def _words_of(logged: Logged) -> list[Any]:
+    """A message as a list: its name, with the state of the generator behind an @, and its fields."""
+    name, generator = message_name(type(logged.edit)), logged.generator
+    if generator is not None:
+        name += f"@{generator['state']['state']:x}"
+        name += f"/{generator['uinteger']:x}" if generator["has_uint32"] else ""
+    return [name, *vars(logged.edit).values()]
+
+
 # -- opening -------------------------------------------------------------------------------------------------
 
 
@@ -144,12 +149,14 @@ def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     with located("this link cannot be opened"):
         state = ExplorerState(_form_of_link(head), head["seed"])
         state.open(_start(state, head, body))
-        log = [_logged(words) for words in head["log"]]
-        for edit, kept in log:
-            document = edit.document_after(state)
-            state.document = document if kept else state.document
-        messages = tuple(Logged(edit, kept) for edit, kept in log)
-        state.log = Log(state.log.start, messages, len(state.drawn) if log else 0)
+        start, messages = state.document, list[Logged]()
+        for words in head["log"]:
+            edit, generator = _read_message(words, state.random.bit_generator.state)
+            if generator is not None:
+                state.random.bit_generator.state = generator
+            state.document = edit.edited(state.document, state.random)
+            messages.append(Logged(edit, generator))
+        state.log = Log(start, tuple(messages), None if head["fills"] else state.random.bit_generator.state)
         state.document.check()
         if isinstance(state.document, ProductDocument):
             choice = state.chip_choice
@@ -224,21 +231,38 @@ def _check_head(data: object, version: str) -> dict[str, Any]:
     return head
 
 
-def _logged(words: object) -> tuple[Edit, bool]:
-    """A message of a log, checked like one of the page; a field that later versions added has its default."""
+#: The state of a generator in a link: that of PCG64, and the half that is left of a number of 64 bits.
+_GENERATOR = re.compile(r"([0-9a-f]{1,32})(?:/([0-9a-f]{1,8}))?")
+
+
+def _read_message(words: object, generator: Generator) -> tuple[Edit, Generator | None]:
+    """A message of a log, checked like one of the page, and the state of the generator that it sets.
+
+    A field that later versions added has its default.
+    """
     match words:
-        case [str(name), *values] if name in (*_LOGGED, _UNDONE):
+        case [str(name), *values] if (parts := name.partition("@"))[0] in _LOGGED:
             pass
         case _:
             raise PtxlabError(
                 f"this ptxlab has no message {quoted(words)}; the version that made the link has"
             )
-    kept = name != _UNDONE
-    name = name if kept else message_name(FillMatrix)
+    name, at, place = parts
+    state = _GENERATOR.fullmatch(place)
+    if at and state is None:
+        raise PtxlabError(DAMAGED_LINK)
     known = {field.name: field.default for field in fields(_LOGGED[name])}
     message = {field: default for field, default in known.items() if default is not MISSING}
     message |= dict(zip(known, values, strict=False))
-    return decode({"type": name, **message}, _LOGGED), kept
+    edit = decode({"type": name, **message}, _LOGGED)
+    if state is None:
+        return edit, None
+    return edit, {
+        **generator,
+        "state": {**generator["state"], "state": int(state[1], 16)},
+        "has_uint32": int(state[2] is not None),
+        "uinteger": int(state[2] or "0", 16),
+    }
 
 
 def _form_of_link(head: Mapping[str, Any]) -> Explorable:
@@ -312,7 +336,7 @@ def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, N
     for index, words in enumerate(head["fills"]):
         match words:
             case [str(name), str(), *place] if [type(number) for number in place] in ([], [int, int]):
-                written = FillMatrix(*words).document_after(state).arrays
+                written = FillMatrix(*words).edited(state.document, state.random).arrays
             case _:
                 raise PtxlabError(DAMAGED_LINK)
         if index not in head["skipped"]:

@@ -17,7 +17,7 @@ from ..numerics.steps import Trace
 from ..numerics.trace import trace
 from .fills import check_seed
 from .forms import Explorable, explorable
-from .history import History, Log, Snapshot
+from .history import Generator, History, Log, Snapshot
 from .messages import Message
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
 from .refusals import RefusedEdit
@@ -70,7 +70,6 @@ class ExplorerState:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.drawn: tuple[Message, ...] = ()  # fills that drew random numbers, since the first document
         self.open(first_document(form, self.seed, self.random))
         self.history = History()
         self.saved_view: Mapping[str, Any] = {}  # chosen lanes and cells, stored for undo by the presenter
@@ -81,7 +80,7 @@ class ExplorerState:
 
     def open(self, document: Document) -> None:
         """Show a document that no edit made."""
-        self.document, self.log = document, Log(document)
+        self.document, self.log = document, Log(document, generator=self.random.bit_generator.state)
 
     # -- the document -------------------------------------------------------------------------------------
 
@@ -180,17 +179,25 @@ class ExplorerState:
 
     # -- changes ------------------------------------------------------------------------------------------
 
-    def commit(self, document: Document, message: Message | None = None) -> None:
+    def commit(
+        self, document: Document, message: Message | None = None, before: Generator | None = None
+    ) -> None:
         """Replace the document as one undo step, unless nothing changed.
 
-        The log goes on with the message that made it; without one it begins anew.
+        The log goes on with the message that made it; without one it begins anew. `before` is the state of
+        the generator before a fill.
         """
         if document is self.document:
             return
         document.check()
-        self.history = self.history.after(self.snapshot)
+        snapshot = self.snapshot
+        self.history = self.history.after(snapshot)
         self.document = document
-        self.log = Log(document) if message is None else self.log.after(message, self.drawn, document)
+        if message is None:
+            self.log = Log(document)
+        else:
+            now = snapshot.random
+            self.log = self.log.after(message, document, now if before is None else before, now)
 
     def choose_chips(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another; this is no step to undo."""
@@ -226,7 +233,7 @@ class ExplorerState:
     def snapshot(self) -> Snapshot:
         """A snapshot of this state."""
         random = self.random.bit_generator.state
-        return Snapshot(self.document, self.log, random, self.drawn, self.notices, self.saved_view)
+        return Snapshot(self.document, self.log, random, self.notices, self.saved_view)
 
     def undo(self) -> bool:
         """Undo the last edit or change of the instruction; False if there is none."""
@@ -250,8 +257,7 @@ class ExplorerState:
         """Restore the document of a snapshot and, if its instruction differs, everything else."""
         before, self.log = self.document, snapshot.log
         if snapshot.document.ins == self.form:
-            # The generator is not reset: filling again after an undo gives other numbers. `drawn` keeps the
-            # undone fill, since a link must draw its numbers before it gets to later ones (`Log.after`).
+            # The generator is not reset: filling again after an undo gives other numbers.
             self.document = snapshot.document
             if isinstance(before, ProductDocument):
                 self.document = before.with_operation(self.operation)  # the chips stay
@@ -259,14 +265,13 @@ class ExplorerState:
         self.document = snapshot.document
         self.random = np.random.default_rng()
         self.random.bit_generator.state = snapshot.random
-        self.drawn, self.notices, self.saved_view = snapshot.drawn, snapshot.notices, snapshot.saved_view
+        self.notices, self.saved_view = snapshot.notices, snapshot.saved_view
         self.refusal = None
 
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
         """Take over the document of another state as one undo step."""
         self.history = self.history.after(self.snapshot)
-        self.document, self.log = other.document, other.log
-        self.random, self.drawn = other.random, other.drawn
+        self.document, self.log, self.random = other.document, other.log, other.random
         self.refusal, self.notices, self.saved_view = None, notices, {}
 
     def latest_product(self) -> ExplorerState | None:

@@ -391,7 +391,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     def link(self) -> str:
         """Everything as a text to share: ``ptxlab.explore(link)`` opens it again.
 
-        It is short if fills made the matrices: it names these and the seed instead of every register.
+        It is short if edits made the matrices: it repeats these from the seed on. Assigned arrays are in it.
         """
         return self.session.link
 
