@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -108,7 +109,7 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
     if unknown:
         allowed = listing(known) or "no fields"
         raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
-    hints = typing.get_type_hints(kinds[kind])
+    hints = _types(kinds[kind])
     missing = [name for name, field in known.items() if name not in content and not is_optional(field, hints)]
     if missing:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
@@ -119,6 +120,12 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
             _check_text(value, f"message {kind}: {name}", _MAX_TEXT if name == "text" else _MAX_NAME)
     with located(f"message {kind}"):
         return kinds[kind](**content)
+
+
+@cache
+def _types(kind: type[Message]) -> dict[str, Any]:
+    """The types of a message's fields, by name."""
+    return typing.get_type_hints(kind)
 
 
 def _check_text(text: str, what: str, longest: int) -> None:
