@@ -7,7 +7,6 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -31,12 +30,14 @@ class Message:
     ptxlab.errors.PtxlabError: bit of FlipBit: found 2.5; it takes a whole number
     """
 
-    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its integers, flags and texts, by name
+    _types: ClassVar[Mapping[str, Any]]  # of its fields, by name
+    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its integers, flags and texts
 
     def __init_subclass__(cls) -> None:
+        cls._types = typing.get_type_hints(cls)
         cls._checked_fields = {
             name: hint
-            for name, hint in typing.get_type_hints(cls).items()
+            for name, hint in cls._types.items()
             if typing.get_origin(hint) is not ClassVar
             and (typing.get_origin(hint) is Literal or set(typing.get_args(hint) or (hint,)) <= _PLAIN_TYPES)
         }
@@ -109,7 +110,7 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
     if unknown:
         allowed = listing(known) or "no fields"
         raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
-    hints = _types(kinds[kind])
+    hints = kinds[kind]._types
     missing = [name for name, field in known.items() if name not in content and not is_optional(field, hints)]
     if missing:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
@@ -122,12 +123,6 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
         return kinds[kind](**content)
 
 
-@cache
-def _types(kind: type[Message]) -> dict[str, Any]:
-    """The types of a message's fields, by name."""
-    return typing.get_type_hints(kind)
-
-
 def _check_text(text: str, what: str, longest: int) -> None:
     if len(text) > longest:
         raise PtxlabError(f"{what} has {len(text)} letters; it takes {longest}")
@@ -135,6 +130,6 @@ def _check_text(text: str, what: str, longest: int) -> None:
         raise PtxlabError(f"{what} is not valid text: it has half a surrogate pair")
 
 
-def is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
+def is_optional(field: Field[Any], hints: Mapping[str, Any]) -> bool:
     """Whether a message may leave a field out: its default must be None."""
     return field.default is None and types.NoneType in typing.get_args(hints[field.name])
