@@ -3,36 +3,37 @@
 An edit is made whole, or refused with a `PtxlabError` that leaves the state as it was. `session.MESSAGES`
 lists the edits that the page can send; the last few take arrays and come from Python only.
 
-The path of an edit: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply`, where `Operation`
-packs the registers → `state.commit`, which computes D → `Presenter` sends what changed → `front/app.js`.
+The path of an edit: page → `decode` → `Presenter.apply` → `make_edits` → `apply`, which makes another
+document (`edited`) → `state.commit`, which computes D → `render` → `Presenter` sends what changed →
+`front/app.js`.
 """
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._util.arguments import as_array, as_index, as_int, is_name
+from .._util.arguments import as_array, is_name
 from ..errors import PtxlabError, listing, located, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
-from ..isa.operand import MatrixOperand, Operand
 from ..isa.tcgen05 import Tcgen05Mma
-from .cell_blocks import CellRange, cell_range, check_writable, extend_cells, paste_cells, unedited
+from .cell_blocks import cell_range, check_writable, extend_cells, unedited
 from .fills import start_code
 from .forms import Explorable, explorable
 from .masks import mask_names, parse_mask
 from .memory_view import memory_layout
+from .messages import Message
 from .migrate import migrate_operands, migrate_transfer
-from .parse_cell import parse_block, parse_cells, parse_register
-from .refusals import BrokenStructure, RefusedEdit, with_codes
-from .state import ExplorerState, with_option
+from .parse_cell import parse_block, parse_register
+from .product_document import check_register
+from .refusals import BrokenStructure, with_codes
+from .start import Document, as_product, as_transfer
+from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 from .transfer import TransferOperation
 from .transfer_parts import PARTS, with_part
@@ -41,65 +42,20 @@ from .transfer_parts import PARTS, with_part
 MatrixName = Annotated[str, "Name"]
 
 
-_PLAIN_TYPES = {int, bool, str, types.NoneType}
-
-
-@dataclass(frozen=True)
-class Message:
-    """What a page or a program asks for. Integer fields accept any integer type and refuse others.
-
-    >>> FlipBit("A", np.int64(4), np.array(3), bit=20)
-    FlipBit(name='A', lane=4, register=3, bit=20)
-    >>> FlipBit("A", 4, 3, bit=2.5)
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: bit of FlipBit: found 2.5; it takes a whole number
-    """
-
-    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its integers, flags and texts, by name
-
-    def __init_subclass__(cls) -> None:
-        cls._checked_fields = {
-            name: hint
-            for name, hint in typing.get_type_hints(cls).items()
-            if typing.get_origin(hint) is not ClassVar
-            and (typing.get_origin(hint) is Literal or set(typing.get_args(hint) or (hint,)) <= _PLAIN_TYPES)
-        }
-
-    def __post_init__(self) -> None:
-        for name, hint in self._checked_fields.items():
-            checked = _as_type(getattr(self, name), hint, f"{name} of {type(self).__name__}")
-            object.__setattr__(self, name, checked)
-
-
 @dataclass(frozen=True)
 class Edit(Message):
     """An edit of the state."""
 
+    of_transfers: ClassVar[bool] = False  # whether instructions that move data take it
+    logged: ClassVar[bool] = True  # whether a link has the message; else it has the arrays
+
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
+        state.commit(self.edited(state.document, state.random), self if self.logged else None)
+
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        """A document after an edit that asks nothing else, or a refusal; a fill may draw random numbers."""
         raise NotImplementedError
-
-
-def _as_type(value: object, hint: Any, what: str) -> object:
-    """The value converted to the type of a field, or a refusal."""
-    if typing.get_origin(hint) is Literal:
-        words = typing.get_args(hint)
-        if isinstance(value, str) and value in words:
-            return value
-        raise PtxlabError(f"{what}: found {quoted(value)}; it takes {' or '.join(map(repr, words))}")
-    allowed = typing.get_args(hint) or (hint,)
-    if value is None and types.NoneType in allowed:
-        return None
-    if str in allowed:
-        if isinstance(value, str):
-            return value
-        raise PtxlabError(f"{what}: found {quoted(value)}; it takes a text")
-    if bool in allowed and isinstance(value, bool | np.bool_):
-        return bool(value)
-    if int not in allowed:
-        raise PtxlabError(f"{what}: found {quoted(value)}; it takes True or False")
-    return as_int(value, what)
 
 
 # -- cells, as in a spreadsheet --------------------------------------------------------------------------
@@ -121,13 +77,10 @@ class SetCell(Edit):
     row: int
     column: int
     text: str
+    of_transfers = True
 
-    def apply(self, state: ExplorerState) -> None:
-        if state.transfer is None:
-            target = cell_range(state.operation, self.name, self.row, self.column)
-            _write_words(state, self, target, parse_cells(self.text))
-        else:
-            state.commit(state.transfer.with_cell(self.name, self.row, self.column, self.text))
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.with_cell(self.name, self.row, self.column, self.text)
 
 
 @dataclass(frozen=True)
@@ -151,22 +104,10 @@ class Paste(Edit):
     row2: int | None = None
     column2: int | None = None
 
-    def apply(self, state: ExplorerState) -> None:
-        words = parse_block(self.text)
-        target = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
-        _write_words(state, self, target, words)
-
-
-def _write_words(
-    state: ExplorerState, edit: SetCell | Paste, target: CellRange, words: list[list[str]]
-) -> None:
-    try:
-        edited = paste_cells(state.operation, edit.name, target, words, edit.text)
-        state.commit(with_codes(state.operation, edit.name, edited.codes, typed=edited.written))
-    except RefusedEdit as error:
-        if len(words) == 1 and len(words[0]) == 1:
-            error.text, error.typed_at = edit.text, (edit.row, edit.column)
-        raise
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        product, words = as_product(document), parse_block(self.text)
+        target = cell_range(product.operation, self.name, self.row, self.column, self.row2, self.column2)
+        return product.with_words(self.name, target, words, self.text, (self.row, self.column))
 
 
 @dataclass(frozen=True)
@@ -179,13 +120,16 @@ class ClearCells(Edit):
     row2: int
     column2: int
 
-    def apply(self, state: ExplorerState) -> None:
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
         check_writable(self.name)
-        edited = unedited(state.operation, self.name)
-        cells = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
-        edited.codes[cells.slices] = start_code(state.operation.operand(self.name))
+        operation = as_product(document).operation
+        edited = unedited(operation, self.name)
+        cells = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
+        edited.codes[cells.slices] = start_code(operation.operand(self.name))
         edited.written[cells.slices] = True
-        state.commit(with_codes(state.operation, self.name, edited.codes, typed=edited.written))
+        return as_product(document).with_operation(
+            with_codes(operation, self.name, edited.codes, typed=edited.written)
+        )
 
 
 @dataclass(frozen=True)
@@ -201,11 +145,14 @@ class ExtendCells(Edit):
     to_column: int
     series: bool
 
-    def apply(self, state: ExplorerState) -> None:
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
         check_writable(self.name)
-        source = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
-        edited = extend_cells(state.operation, self.name, source, self.to_row, self.to_column, self.series)
-        state.commit(with_codes(state.operation, self.name, edited.codes, typed=edited.written))
+        operation = as_product(document).operation
+        source = cell_range(operation, self.name, self.row, self.column, self.row2, self.column2)
+        edited = extend_cells(operation, self.name, source, self.to_row, self.to_column, self.series)
+        return as_product(document).with_operation(
+            with_codes(operation, self.name, edited.codes, typed=edited.written)
+        )
 
 
 @dataclass(frozen=True)
@@ -216,14 +163,15 @@ class FillMatrix(Edit):
     pattern: str
     row: int = 0
     column: int = 0
+    of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
-        with state.all_or_nothing():
-            if state.transfer is None:
-                state.commit(state.filled(self.name, self.pattern, self.row, self.column))
-            else:
-                fill = state.transfer.filled
-                state.commit(fill(self.name, self.pattern, state.random, self.row, self.column))
+        before = state.random.bit_generator.state
+        with state.all_or_nothing():  # a fill that is refused draws no random numbers
+            state.commit(self.edited(state.document, state.random), self, before)
+
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.filled(self.name, self.pattern, random, self.row, self.column)
 
 
 @dataclass(frozen=True)
@@ -232,13 +180,16 @@ class PruneChunks(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         if isinstance(state.refusal, BrokenStructure):
-            state.commit(state.operation.with_codes("A", state.refusal.pruned))
+            operation = state.operation.with_codes("A", state.refusal.pruned)
+            state.commit(state.product.with_operation(operation))
         state.refusal = None
 
 
 @dataclass(frozen=True)
 class DismissRefusal(Edit):
     """Leave everything as it is after a refused edit."""
+
+    of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
         state.refusal = None
@@ -255,18 +206,10 @@ class SetRegister(Edit):
     lane: int
     register: int
     text: str
+    of_transfers = True
 
-    def apply(self, state: ExplorerState) -> None:
-        if state.transfer is not None:
-            state.commit(state.transfer.with_register(self.name, self.lane, self.register, self.text))
-            return
-        operand = _operand(state, self.name)
-        where = _check_register(operand, self.lane, self.register)
-        with located(where):
-            content = parse_register(self.text, 8 * operand.register_type().itemsize)
-        registers = state.registers(self.name)
-        registers[self.lane, self.register] = content
-        SetRegisters(self.name, registers).apply(state)
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.with_register(self.name, self.lane, self.register, self.text)
 
 
 @dataclass(frozen=True)
@@ -278,34 +221,15 @@ class FlipBit(Edit):
     register: int
     bit: int
 
-    def apply(self, state: ExplorerState) -> None:
-        operand = _operand(state, self.name)
-        where = _check_register(operand, self.lane, self.register)
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        operand = as_product(document).register_operand(self.name)
+        where = check_register(operand, self.lane, self.register)
         bits = 8 * operand.register_type().itemsize
         if not 0 <= self.bit < bits:
             raise PtxlabError(f"{where}: bit {quoted(self.bit)} does not exist; bits go from 0 to {bits - 1}")
-        registers = state.registers(self.name)
+        registers = document.registers(self.name)
         registers[self.lane, self.register] ^= operand.register_type(1 << self.bit)
-        SetRegisters(self.name, registers).apply(state)
-
-
-def _operand(state: ExplorerState, name: str) -> MatrixOperand:
-    """The operand of that name; for a sparse A, the compressed one."""
-    if not is_name(name, (*state.operation.arrays, "D")):
-        names = listing([*state.operation.arrays, "D"])
-        raise PtxlabError(f"{state.ins.mnemonic} has no operand {quoted(name)}; it has {names}")
-    return state.operation.operand("stored" if name == "A" and state.ins.sparse else name)
-
-
-def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
-    """A register, or a word of tensor memory, in words; refused if it does not exist."""
-    if isinstance(operand, Operand):
-        next(operand.holds(lane, register), None)
-        return f"{operand.name}, {operand.holder} {lane}, register {register}"
-    lanes, columns = operand.stored_shape
-    lane = as_index(lane, "lane", lanes, f"{operand.name} in tensor memory: ")
-    column = as_index(register, "column", columns, f"{operand.name} in tensor memory: ")
-    return f"{operand.name} in tensor memory, lane {lane}, column {column}"
+        return document.with_registers(self.name, registers)
 
 
 # -- shared memory ---------------------------------------------------------------------------------------
@@ -351,7 +275,8 @@ class SetWord(Edit):
         codes = placement.load(memory, operand.dtype.bits).astype(before.dtype)
         if (placement.store(codes)[span] != memory[span]).any():
             raise PtxlabError(f"{where}: no element of {layout.name} is there to take {quoted(self.text)}")
-        state.commit(with_codes(state.operation, layout.name, codes, typed=codes != before))
+        operation = with_codes(state.operation, layout.name, codes, typed=codes != before)
+        state.commit(state.product.with_operation(operation))
 
 
 # -- modifiers, chips, the instruction -------------------------------------------------------------------
@@ -364,8 +289,8 @@ class SetOption(Edit):
     name: str
     value: int | bool
 
-    def apply(self, state: ExplorerState) -> None:
-        state.commit(with_option(state.operation, self.name, self.value))
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return as_product(document).with_option(self.name, self.value)
 
 
 @dataclass(frozen=True)
@@ -382,14 +307,14 @@ class SetMask(Edit):
     name: str
     text: str
 
-    def apply(self, state: ExplorerState) -> None:
-        ins, names = state.ins, mask_names(state.ins)
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        ins = as_product(document).ins
+        names = mask_names(ins)
         if not isinstance(ins, Tcgen05Mma) or not is_name(self.name, names):
             raise PtxlabError(
                 f"{ins.mnemonic} has no mask {quoted(self.name)}; it has {listing(names) or 'none'}"
             )
-        mask = parse_mask(ins, self.name, self.text)
-        state.commit(with_option(state.operation, self.name, mask))
+        return as_product(document).with_option(self.name, parse_mask(ins, self.name, self.text))
 
 
 @dataclass(frozen=True)
@@ -400,7 +325,7 @@ class SetChips(Edit):
     against: str | None
 
     def apply(self, state: ExplorerState) -> None:
-        state.chip_choice.choose(self.chip, self.against)
+        state.choose_chips(self.chip, self.against)
 
 
 @dataclass(frozen=True)
@@ -414,6 +339,7 @@ class ChooseInstruction(Edit):
 
     mnemonic: str
     a_space: Literal["register", "shared", "tensor", "as named"] = "as named"
+    of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
         form = explorable(self.mnemonic)
@@ -476,16 +402,13 @@ class SetMove(Edit):
 
     name: str
     text: str
+    of_transfers = True
 
-    def apply(self, state: ExplorerState) -> None:
-        if state.transfer is None:
-            raise PtxlabError(
-                f"{state.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
-            )
-        state.commit(_with_choice(state.transfer, self.name, self.text.strip(), state.seed))
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return _with_choice(as_transfer(document), self.name, self.text.strip())
 
 
-def _with_choice(transfer: TransferOperation, name: str, text: str, seed: int) -> TransferOperation:
+def _with_choice(transfer: TransferOperation, name: str, text: str) -> TransferOperation:
     """A transfer with another part of the instruction, or of its location, as it was chosen or typed."""
     if name == "element":
         return transfer.with_element(text)
@@ -500,7 +423,7 @@ def _with_choice(transfer: TransferOperation, name: str, text: str, seed: int) -
     if not is_name(name, parts):
         names = listing([*parts, *transfer.location_names, "element"])
         raise PtxlabError(f"{transfer.ins.mnemonic} has no {quoted(name)} to choose; it has {names}")
-    return migrate_transfer(transfer, with_part(transfer.ins, name, text), seed)
+    return migrate_transfer(transfer, with_part(transfer.ins, name, text))
 
 
 def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
@@ -515,11 +438,10 @@ def change_instruction(state: ExplorerState, ins: Explorable) -> None:
     """Switch to another instruction, keeping what fits it; the same instruction changes nothing."""
     if ins == state.form:
         state.refusal, state.notices = None, ()
+    elif not isinstance(ins, Product) and isinstance(state.document, TransferOperation):
+        state.commit(migrate_transfer(state.document, ins))
     elif not isinstance(ins, Product):
-        if state.transfer is None:
-            state.replace_instruction(ExplorerState(ins, state.seed))
-        else:
-            state.commit(migrate_transfer(state.transfer, ins, state.seed))
+        state.replace_instruction(ExplorerState(ins, state.seed))
     else:
         other, before = ExplorerState(ins, state.seed), state.latest_product()
         notices: tuple[str, ...] = ()
@@ -534,6 +456,8 @@ def change_instruction(state: ExplorerState, ins: Explorable) -> None:
 class Undo(Edit):
     """Undo the last edit, if there is one."""
 
+    of_transfers = True
+
     def apply(self, state: ExplorerState) -> None:
         state.undo()
 
@@ -541,6 +465,8 @@ class Undo(Edit):
 @dataclass(frozen=True)
 class Redo(Edit):
     """Redo the last undone edit, if there is one."""
+
+    of_transfers = True
 
     def apply(self, state: ExplorerState) -> None:
         state.redo()
@@ -555,22 +481,10 @@ class SetValues(Edit):
 
     name: str
     values: ArrayLike
+    of_transfers, logged = True, False
 
-    def apply(self, state: ExplorerState) -> None:
-        values = as_array(self.values, self.name)
-        if state.transfer is not None:
-            encoded = state.transfer.dtype(self.name).encode(values)
-            state.commit(state.transfer.with_codes(self.name, encoded))
-            return
-        operand = state.operation.operand(self.name)
-        if values.shape != operand.shape:
-            rows, columns = operand.shape
-            raise PtxlabError(
-                f"{self.name}: found shape {quoted(values.shape)}; it takes ({rows}, {columns})"
-            )
-        with located(self.name):
-            codes = operand.dtype.encode(values)
-        SetCodes(self.name, codes).apply(state)
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.with_values(self.name, as_array(self.values, self.name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -579,13 +493,10 @@ class SetCodes(Edit):
 
     name: str
     codes: ArrayLike
+    of_transfers, logged = True, False
 
-    def apply(self, state: ExplorerState) -> None:
-        codes = as_array(self.codes, self.name)
-        if state.transfer is None:
-            state.commit(with_codes(state.operation, self.name, codes, keep_metadata=False))
-        else:
-            state.commit(state.transfer.with_codes(self.name, codes))
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.with_codes(self.name, as_array(self.codes, self.name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -594,14 +505,10 @@ class SetRegisters(Edit):
 
     name: str
     registers: ArrayLike
+    of_transfers, logged = True, False
 
-    def apply(self, state: ExplorerState) -> None:
-        state.commit(state.shown.with_registers(self.name, self.registers))
-
-
-#: Edits that apply to instructions that move data.
-_TRANSFER_EDITS = (SetRegister, SetCell, SetValues, SetCodes, SetRegisters, FillMatrix, SetMove,
-                 ChooseInstruction, DismissRefusal, Undo, Redo)  # fmt: skip
+    def edited(self, document: Document, random: np.random.Generator) -> Document:
+        return document.with_registers(self.name, self.registers)
 
 
 def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
@@ -610,13 +517,13 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x1.b32"))
     >>> make_edits(state, [SetRegister("A", lane=5, register=0, text="0xabc")])
-    >>> hex(state.transfer.result[5, 0]), state.undo(), hex(state.transfer.result[5, 0])
+    >>> hex(state.codes("D")[5, 0]), state.undo(), hex(state.codes("D")[5, 0])
     ('0xabc', True, '0x50000')
     """
     # a single Undo must not become a step itself
     with state.all_or_nothing() if len(edits) == 1 else state.one_step():
         for edit in edits:
-            if state.transfer is not None and not isinstance(edit, _TRANSFER_EDITS):
+            if isinstance(state.document, TransferOperation) and not edit.of_transfers:
                 raise PtxlabError(
                     f"{type(edit).__name__} is an edit of instructions that multiply; "
                     f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"

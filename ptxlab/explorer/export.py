@@ -26,7 +26,8 @@ from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS
 from .matrix_transfer import MatrixTransfer
-from .state import GPU, NO_CHIP, ExplorerState
+from .product_document import GPU, NO_CHIP, ProductDocument
+from .state import ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import find_load
 from .transfer import TransferOperation
@@ -56,16 +57,17 @@ def python_code(state: ExplorerState) -> str:
     d = ins.emulate(a, b, c, model="sm_90")
     D = ins.d.unpack(d)
     """
-    if state.transfer is not None:
-        return _transfer_code(state.transfer)
-    ins, chip = state.ins, state.chip_choice.chip
+    document = state.document
+    if isinstance(document, TransferOperation):
+        return _transfer_code(document)
+    ins, chip = document.ins, document.chip_choice.chip
     writer = _CodeWriter(state)
     registers = [argument for argument in ins.inputs if not argument.startswith("scale_")]
     scales = [argument for argument in ins.inputs if argument.startswith("scale_")]
     names = {argument: operand.name for argument, operand in ins.inputs.items()}
     packed = ", ".join(writer.packed[names[argument]] for argument in registers)
     arguments = [*registers, *(f"{argument}={writer.packed[names[argument]]}" for argument in scales)]
-    for name, value in state.options.items():
+    for name, value in document.options.items():
         if value != getattr(Modifiers, name):
             arguments.append(f"{name}={hex(value) if name in MASKS else repr(value)}")
     by_model = chip not in (GPU, NO_CHIP)  # without a model only a GPU computes D
@@ -367,8 +369,9 @@ def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> st
 
 def picture(
     state: ExplorerState,
-    what: str,
+    what: str | None,
     *,
+    selected: Mapping[str, Any] | None = None,
     chosen_lane: int = 0,
     cell: tuple[int, int] = (0, 0),
     display: Mapping[str, Any] | None = None,
@@ -376,6 +379,7 @@ def picture(
 ) -> Picture:
     """The picture of that name: a matrix with its values, metadata, scales, a lane, the trace of a cell of D.
 
+    Without a name it is that of the `selected` matrix. A transfer has pictures of its fragment.
     `display` has what cells show (label), what colours mean (colour), and whether C is shown (show_c).
     `options` go to the function of `ptxlab.views` that draws it (`warp` 1, `lane` 5 to emphasise one ...).
 
@@ -386,8 +390,12 @@ def picture(
     >>> picture(state, "A").grids[0].at(9, 3).text
     '2.5'
     """
-    ins, operation = state.ins, state.operation
     options = options or {}
+    if isinstance(state.document, TransferOperation):
+        return form_picture(state.form, what, **options)
+    ins, operation = state.ins, state.operation
+    if what is None:
+        what = figure_of_selection(state, selected or {})
     check_figure(state, what, options)
     if what == "trace":
         trace = state.trace(*cell)
@@ -437,8 +445,8 @@ def picture(
 def static_html(state: ExplorerState, display: Mapping[str, Any]) -> str:
     """All matrices, or the fragment of a transfer, as an image; "" where there is no picture."""
     try:
-        is_product = state.transfer is None
-        drawn = picture(state, "product", display=display) if is_product else form_picture(state.form)
+        what = "product" if isinstance(state.document, ProductDocument) else None
+        drawn = picture(state, what, display=display)
     except PtxlabError:
         return ""
     return static_image(drawn.drawing())

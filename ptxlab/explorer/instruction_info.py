@@ -26,9 +26,10 @@ from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
-from .state import GPU, NO_CHIP, ExplorerState
+from .product_document import GPU, NO_CHIP
+from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
-from .transfer import PATTERNS
+from .transfer import PATTERNS, TransferOperation
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
@@ -280,9 +281,10 @@ def toolbar(
         "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
     }
-    if state.transfer is not None:  # the rest is for instructions that multiply
-        return data | {"patterns": {name: list(PATTERNS) for name in state.transfer.inputs}}
-    ins, matrices = state.ins, state.operation
+    document = state.document
+    if isinstance(document, TransferOperation):  # the rest is for instructions that multiply
+        return data | {"patterns": {name: list(PATTERNS) for name in document.inputs}}
+    ins, matrices = document.ins, document.operation
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
     gpu_available = GPU in chips
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
@@ -291,7 +293,7 @@ def toolbar(
         "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
-            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
+            _option(name, ins.modifiers.get(name, ()), value) for name, value in document.options.items()
         ],
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }

@@ -1,8 +1,7 @@
-"""Links: the Explorer's state as a text to share.
+"""Links: a document as a text to share, made of the messages since the Explorer opened.
 
-A link names the seed and the fills that make the operands instead of every register. The state remembers only
-the fills that drew random numbers; others are found by comparing registers. Their result is compared with the
-operands once more, and what differs is stored as edits or as data.
+A link has the instruction, the seed, and the log of messages (`history.Log`). Arrays that came from Python,
+and those of a log that grew too long, are in it whole, before the messages after them.
 """
 
 from __future__ import annotations
@@ -12,37 +11,49 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, located, quoted
+from ..errors import PtxlabError, listing, located, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
-from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
-from .fills import patterns
-from .forms import explorable
+from . import edits
+from .edits import Edit, FillMatrix
+from .forms import Explorable, explorable
+from .history import MAX_LOGGED, Generator, Log, Logged
 from .masks import MASKS, option_names
-from .start import FIRST_DRAWS, first_transfer
-from .state import GPU, ExplorerState, History, with_option
-from .transfer import TransferOperation
+from .messages import decode, message_name
+from .product_document import GPU, ProductDocument
+from .start import Document, as_product, first_document
+from .state import ExplorerState
 
-MAX_FILLS = 128  # of a recipe; operands of later random fills are stored as data
 _PREFIX = "ptxlab:"
 #: Where `make try` opens it; PTXLAB_PAGE names another place, e.g. for a class without internet.
 PAGE = "http://127.0.0.1:8437/try/"
 _ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page, before the link
-_ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register, the second is written now
+#: Versions: the first has every register, the second the fills that make some; the third is written now.
+_ALL_DATA, _WITH_FILLS, _WITH_LOG = "a", "b", "c"
+_VERSIONS = (_ALL_DATA, _WITH_FILLS, _WITH_LOG)
 _LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
-_LARGEST_HEAD = 1 << 13  # bytes of its line of JSON, several times those of the longest
+_LARGEST_HEAD = 1 << 13  # bytes of its line of JSON
 _LONGEST_MNEMONIC = 300  # letters; the longest has 135
 DAMAGED_LINK = "this link is damaged: copy all of it again, from ptxlab: to its last letter"
+
+#: The messages of a log, by their names on the page.
+_LOGGED: dict[str, type[Edit]] = {
+    message_name(kind): kind
+    for kind in (
+        edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.SetRegister,
+        edits.FlipBit, edits.SetOption, edits.SetMask, edits.SetMove,
+    )
+}  # fmt: skip
 
 
 def is_link(text: Any) -> bool:
@@ -66,10 +77,7 @@ def page_address(link: str) -> str:
 
 
 def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
-    """The link, compressed: a line of JSON and the registers that no fill makes.
-
-    The line has the instruction and, where they are not what the Explorer starts with, options, chips, the
-    view, the seed, and the fills that make the operands.
+    """The link, compressed: a line of JSON, and the arrays that no message makes.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), seed=7)
@@ -78,193 +86,85 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     >>> view_traits, bool((again.codes("D") == state.codes("D")).all()), len(link) < 150
     ({'lane': 4}, True, True)
     """
-    if state.transfer is not None:
-        return _share_transfer(state.transfer, state.seed, view_traits)
-    recipe, choice = find_recipe(state), state.chip_choice
-    tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
-    first_options = ExplorerState(state.ins).options
-    parts: dict[str, tuple[Any, Any]] = {  # each with its default, which is left out
-        "a": (state.ins.a_space, "shared" if tensor else "register"),
-        "idesc": (tensor and tensor.descriptor.code, None),
-        "options": (state.options, first_options),
-        "chip": (choice.chip, choice.first),
-        "against": (choice.against, None),
-        "seed": (state.seed, 0),
-        "look": (dict(view_traits), {}),
-        "fills": ([_fill_words(fill) for fill in recipe.fills], []),
-        "skipped": ([index for index, fill in enumerate(recipe.fills) if not fill.kept], []),
-        "edits": (recipe.edits, {}),
-        "data": (recipe.data, ()),
-    }
-    head = {"instruction": state.ins.mnemonic}
-    head |= {name: part for name, (part, default) in parts.items() if part != default}
-    body = _little_endian(state.operation.arrays[name] for name in recipe.data)
-    return _pack_link(head, body)
+    logs = [state.log]
+    if state.log.start is not state.document and not state.log.draws:
+        logs.append(Log(state.document))  # without the random numbers that follow
+    links = [link for log in logs if (link := _link(state, log, view_traits))]
+    return min(links, key=len) if links else _link(state, Log(state.document), view_traits)
 
 
-def _share_transfer(transfer: TransferOperation, seed: int, view_traits: Mapping[str, Any]) -> str:
-    """The link of a transfer: its instruction, its location, and the matrices that were edited."""
-    first = first_transfer(transfer.ins, seed=seed)
+def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str:
+    """The link with a log; "" if that is too long for one."""
+    start, first = log.start, first_document(log.start.ins, state.seed, np.random.default_rng(state.seed))
     changed = {
-        name: codes for name, codes in transfer.arrays.items() if not np.array_equal(codes, first.codes(name))
+        name: array for name, array in start.arrays.items() if not np.array_equal(array, first.arrays[name])
     }
-    head = {
-        "instruction": transfer.ins.mnemonic,
-        "at": list(transfer.location),
-        "element": transfer.element,
-        "seed": seed,
+    # where few words differ from the first ones, what differs is shorter
+    over = [name for name, array in changed.items() if (array != first.arrays[name]).mean() < 0.5]
+    changed |= {name: changed[name] ^ first.arrays[name] for name in over}
+    head: dict[str, Any] = {
+        "instruction": start.ins.mnemonic,
+        "seed": state.seed,
         "look": dict(view_traits),
         "data": list(changed),
+        "over": over,
+        "log": [_words_of(logged) for logged in log.messages],
     }
-    return _pack_link(head, _little_endian(changed.values()))
+    if isinstance(start, ProductDocument):
+        tensor, choice = isinstance(start.ins, Tcgen05Mma), state.chip_choice
+        head |= {
+            "a": None if start.ins.a_space == ("shared" if tensor else "register") else start.ins.a_space,
+            "idesc": start.ins.descriptor.code if isinstance(start.ins, Tcgen05Mma) else None,
+            "options": None if start.options == as_product(first).options else start.options,
+            "chip": None if choice.chip == choice.first else choice.chip,
+            "against": choice.against,
+        }
+    else:
+        head |= {"at": list(start.location), "element": start.element}
+    head = {name: part for name, part in head.items() if part != _PARTS[name][1]}
+    line = json.dumps(head, separators=(",", ":")).encode()
+    if len(line) > _LARGEST_HEAD:
+        return ""
+    body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in changed.values())
+    packed = zlib.compress(line + b"\n" + body, 9)
+    return _PREFIX + _WITH_LOG + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def _little_endian(arrays: Iterable[NDArray[Any]]) -> bytes:
-    return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
+def _words_of(logged: Logged) -> list[Any]:
+    """A message as a list: its name, with the state of the generator behind an @, and its fields."""
+    name, generator = message_name(type(logged.edit)), logged.generator
+    if generator is not None:
+        name += f"@{generator['state']['state']:x}"
+        name += f"/{generator['uinteger']:x}" if generator["has_uint32"] else ""
+    return [name, *vars(logged.edit).values()]
 
 
-def _pack_link(head: Mapping[str, Any], body: bytes) -> str:
-    """A line of JSON and some bytes as a link."""
-    packed = zlib.compress(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body, 9)
-    return _PREFIX + _WITH_FILLS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-def _fill_words(fill: Fill) -> list[Any]:
-    at = [fill.row, fill.column] if fill.pattern == "one-hot" else []
-    return [fill.name, fill.pattern, *at]
+# -- opening -------------------------------------------------------------------------------------------------
 
 
 def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
     version, data, body = _unpack_line(text)
-    if isinstance(data, dict) and "at" in data:
-        return _open_transfer(data, body)
-    head = _Head.of(data, version)
-    return _state_of_link(head, body), head.view_traits
-
-
-def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState, dict[str, Any]]:
-    match data:
-        case {
-            "instruction": str(mnemonic),
-            "at": [*location],
-            "element": str(element),
-            "seed": int(seed),
-            "look": dict(look),
-            "data": list(names),
-        } if all(number is None or type(number) is int for number in location):
-            pass
-        case _:
-            raise PtxlabError(DAMAGED_LINK)
+    head = _check_head(data, version)
     with located("this link cannot be opened"):
-        form = explorable(mnemonic)
-        if isinstance(form, Product):
-            raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from memory")
-        state = ExplorerState(form, seed)
-        transfer = first_transfer(form, seed=seed)
-        if len(location) != len(transfer.location):
-            raise PtxlabError(DAMAGED_LINK)
-        transfer = transfer.with_location(*location).with_element(element)
-        for name, codes in _words_of_link(transfer, names, body).items():
-            transfer = transfer.with_codes(name, codes)
-        _ = transfer.result  # raises PtxlabError if words and location do not fit
-    state.show(transfer)
-    return state, look
-
-
-def _words_of_link(first: TransferOperation, names: list[Any], body: bytes) -> dict[str, NDArray[Any]]:
-    if len(set(map(str, names))) != len(names) or not all(is_name(name, first.inputs) for name in names):
-        raise PtxlabError(f"it holds words that {first.ins.mnemonic} does not have")
-    return _read_arrays(body, {name: first.codes(name) for name in names}, "words", first.ins.mnemonic)
-
-
-def _read_arrays(
-    body: bytes, like: Mapping[str, NDArray[Any]], what: str, mnemonic: str
-) -> dict[str, NDArray[Any]]:
-    """Consecutive arrays in the bytes of a link, each with the shape and type of one in `like`."""
-    size = sum(array.nbytes for array in like.values())
-    if len(body) != size:
-        raise PtxlabError(f"it holds {len(body)} bytes of {what}; {mnemonic} has {size}")
-    arrays, start = {}, 0
-    for name, array in like.items():
-        end = start + array.nbytes
-        read = np.frombuffer(body[start:end], array.dtype.newbyteorder("<"))
-        arrays[name], start = read.reshape(array.shape).astype(array.dtype), end
-    return arrays
-
-
-@dataclass(frozen=True)
-class _Head:
-    """The line of JSON of a link, validated."""
-
-    instruction: str
-    a_space: Literal["register", "shared", "tensor"] | None  # None for the default of the mnemonic
-    options: dict[str, Any] | None  # None for the defaults
-    chip: str | None
-    against: str | None
-    seed: int
-    view_traits: dict[str, Any]
-    descriptor: int | None = None  # of tcgen05.mma
-    fills: tuple[Fill, ...] = ()
-    edits: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    data: list[str] | None = None  # operands whose registers follow; None for all of them
-
-    @classmethod
-    def of(cls, data: object, version: str) -> _Head:
-        """The parts of a link; one that was damaged, or made by other software, is refused."""
-        if version == _WITH_FILLS and isinstance(data, dict):
-            data = {**_LEFT_OUT, **_WITHOUT_FILLS, "data": [], **data}
-        elif isinstance(data, dict):
-            data = {**data, **_WITHOUT_FILLS}
-        match data:
-            case {
-                "instruction": str(instruction),
-                "a": ("register" | "shared" | "tensor" | None) as a_space,
-                "options": dict(options) | (None as options),
-                "chip": str(chip) | (None as chip),
-                "against": str(against) | (None as against),
-                "seed": int(seed),
-                "look": dict(view_traits),
-                "idesc": int(descriptor) | (None as descriptor),
-                "fills": list(fills),
-                "skipped": list(skipped),
-                "edits": dict(edits),
-                "data": list(names) | (None as names),
-            } if (
-                all(type(number) is int for number in (seed, *skipped))
-                and len(instruction) <= _LONGEST_MNEMONIC
-                and len(fills) <= 2 * MAX_FILLS
-                and (version == _ALL_DATA or names is not None)
-            ):
-                return cls(
-                    instruction, a_space, options, chip, against, seed, view_traits, descriptor,
-                    tuple(_fill_of(words, index not in skipped) for index, words in enumerate(fills)),
-                    {str(name): _edits_of(words) for name, words in edits.items()},
-                    None if names is None else [name for name in names if isinstance(name, str)],
-                )  # fmt: skip
-        raise PtxlabError(DAMAGED_LINK)
-
-
-#: Defaults of what a link leaves out, and of what links of the first version never have.
-_LEFT_OUT: dict[str, Any] = {"a": None, "options": None, "chip": None, "against": None, "seed": 0, "look": {}}
-_WITHOUT_FILLS: dict[str, Any] = {"idesc": None, "fills": [], "skipped": [], "edits": {}, "data": None}
-
-
-def _fill_of(words: object, kept: bool) -> Fill:
-    match words:
-        case [str(name), str(pattern)]:
-            return Fill(name, pattern, kept=kept)
-        case [str(name), str(pattern), int(row), int(column)]:
-            return Fill(name, pattern, row, column, kept)
-    raise PtxlabError(DAMAGED_LINK)
-
-
-def _edits_of(words: object) -> list[tuple[int, int]]:
-    edits: list[Any] = words if isinstance(words, list) else [words]
-    for edit in edits:
-        if not isinstance(edit, list) or [type(number) for number in edit] != [int, int]:
-            raise PtxlabError(DAMAGED_LINK)
-    return [(index, content) for index, content in edits]
+        state = ExplorerState(_form_of_link(head), head["seed"])
+        state.open(_start(state, head, body))
+        start, messages = state.document, list[Logged]()
+        for words in head["log"]:
+            edit, generator = _read_message(words, state.random.bit_generator.state)
+            if generator is not None:
+                state.random.bit_generator.state = generator
+            state.document = edit.edited(state.document, state.random)
+            messages.append(Logged(edit, generator))
+        state.log = Log(start, tuple(messages), None if head["fills"] else state.random.bit_generator.state)
+        state.document.check()
+        if isinstance(state.document, ProductDocument):
+            choice = state.chip_choice
+            chip, against = (
+                name if name in (*choice.models, GPU) else None for name in (head["chip"], head["against"])
+            )
+            state.show_chips(chip or choice.chip, against)
+        return state, head["look"]
 
 
 def _unpack_line(text: str) -> tuple[str, object, bytes]:
@@ -274,10 +174,10 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
     if len(text) > _LONGEST_LINK:
         raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
     word = _ADDRESS.sub("", "".join(text.split()), count=1).removeprefix(_PREFIX)
-    if word[:1] not in (_ALL_DATA, _WITH_FILLS):
+    if word[:1] not in _VERSIONS:
         raise PtxlabError(
             f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
-            f"it opens versions {_ALL_DATA!r} and {_WITH_FILLS!r}"
+            f"it opens versions {listing(map(repr, _VERSIONS))}"
         )
     unpacker = zlib.decompressobj()
     padding = "=" * (-len(word[1:]) % 4)
@@ -294,204 +194,167 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
         raise PtxlabError(DAMAGED_LINK) from None
 
 
-def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
-    """The state that a link describes, or a refusal."""
-    with located("this link cannot be opened"):
-        form = _form_of_link(head)
-        state = ExplorerState(form, head.seed)
-        options = state.options if head.options is None else head.options
-        if not set(options) ^ set(option_names(state.ins)) <= set(MASKS):
-            raise PtxlabError(f"its options are not those of {form.mnemonic}")
-        operation = state.operation.with_arrays(_arrays_of_link(state, head, body))
-        for name, value in options.items():
-            operation = with_option(operation, name, value)
-        state.commit(operation)
-    state.history = History()
-    choice = state.chip_choice
-    known = (*choice.models, GPU)
-    if head.chip is not None and head.chip in known:
-        choice.chip = head.chip
-    choice.against = head.against if head.against in known else None
-    return state
+_NONE = type(None)
+#: What the line of JSON has: for each part its types, and its default, which is left out.
+_PARTS: dict[str, tuple[tuple[type, ...], Any]] = {
+    "instruction": ((str,), None),
+    "a": ((str, _NONE), None),  # where A of wgmma or tcgen05.mma is
+    "idesc": ((int, _NONE), None),  # the instruction descriptor of tcgen05.mma
+    "options": ((dict, _NONE), None),
+    "chip": ((str, _NONE), None),
+    "against": ((str, _NONE), None),
+    "at": ((list, _NONE), None),  # the location of a transfer
+    "element": ((str, _NONE), None),
+    "seed": ((int,), 0),
+    "look": ((dict,), {}),
+    "data": ((list, _NONE), []),  # the names of the arrays that follow; None for all of them
+    "over": ((list,), []),  # of those that are given as what differs from the first ones
+    "log": ((list,), []),
+    "fills": ((list,), []),  # of the second version: fills, those that only draw random numbers,
+    "skipped": ((list,), []),
+    "edits": ((dict,), {}),  # and words by operand and flat index
+}
 
 
-def _form_of_link(head: _Head) -> Product:
+def _check_head(data: object, version: str) -> dict[str, Any]:
+    """The line of JSON with its defaults; one that was damaged, or made by other software, is refused."""
+    head = {name: default for name, (_, default) in _PARTS.items()}
+    if version == _ALL_DATA:
+        head["data"] = None
+    if isinstance(data, dict):
+        head |= data
+    fits = all(type(head[name]) in types for name, (types, _) in _PARTS.items())
+    if not fits or len(head["instruction"]) > _LONGEST_MNEMONIC:
+        raise PtxlabError(DAMAGED_LINK)
+    if max(len(head["log"]), len(head["fills"])) > MAX_LOGGED:
+        raise PtxlabError(DAMAGED_LINK)
+    return head
+
+
+#: The state of a generator in a link: that of PCG64, and the half that is left of a number of 64 bits.
+_GENERATOR = re.compile(r"([0-9a-f]{1,32})(?:/([0-9a-f]{1,8}))?")
+
+
+def _read_message(words: object, generator: Generator) -> tuple[Edit, Generator | None]:
+    """A message of a log, checked like one of the page, and the state of the generator that it sets.
+
+    A field that later versions added has its default.
+    """
+    match words:
+        case [str(name), *values] if (parts := name.partition("@"))[0] in _LOGGED:
+            pass
+        case _:
+            raise PtxlabError(
+                f"this ptxlab has no message {quoted(words)}; the version that made the link has"
+            )
+    name, at, place = parts
+    state = _GENERATOR.fullmatch(place)
+    if at and state is None:
+        raise PtxlabError(DAMAGED_LINK)
+    known = {field.name: field.default for field in fields(_LOGGED[name])}
+    message = {field: default for field, default in known.items() if default is not MISSING}
+    message |= dict(zip(known, values, strict=False))
+    edit = decode({"type": name, **message}, _LOGGED)
+    if state is None:
+        return edit, None
+    return edit, {
+        **generator,
+        "state": {**generator["state"], "state": int(state[1], 16)},
+        "has_uint32": int(state[2] is not None),
+        "uinteger": int(state[2] or "0", 16),
+    }
+
+
+def _form_of_link(head: Mapping[str, Any]) -> Explorable:
     """The instruction of a link, with the place of A and the descriptor that it states."""
+    mnemonic, a_space, descriptor = head["instruction"], head["a"], head["idesc"]
     try:
-        form = parse_any(head.instruction)
+        form = explorable(mnemonic)
     except PtxlabError:
         raise PtxlabError(
-            f"this ptxlab has no instruction {quoted(head.instruction)}; the version that made the link has"
+            f"this ptxlab has no instruction {quoted(mnemonic)}; the version that made the link has"
         ) from None
+    if isinstance(form, Product) != (head["at"] is None):
+        raise PtxlabError(DAMAGED_LINK)
     if isinstance(form, MmaForm):
-        if head.descriptor is not None or head.a_space == "tensor":
+        if descriptor is not None or a_space == "tensor":
             raise PtxlabError(DAMAGED_LINK)
-        return form if head.a_space is None else form.a_from(head.a_space)
-    if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(
-            f"{form.mnemonic} transfers a matrix; the Explorer shows instructions that multiply"
-        )
-    if head.descriptor is not None:
-        form = form.with_descriptor(head.descriptor)
-    return form.a_from("tensor") if head.a_space == "tensor" else form
+        return form if a_space is None else form.a_from(a_space)
+    if isinstance(form, Tcgen05Mma) and descriptor is not None:
+        form = form.with_descriptor(descriptor)
+    return form.a_from("tensor") if isinstance(form, Tcgen05Mma) and a_space == "tensor" else form
 
 
-def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str, NDArray[Any]]:
-    """The registers of every operand: made by fills and edits, or stored as data in the order of names."""
-    arrays = make_arrays(state, head.fills)
-    for name, words in head.edits.items():
-        if name not in arrays:
-            raise PtxlabError(f"it changes {quoted(name)}, which {state.ins.mnemonic} does not have")
-        arrays[name] = _edited(arrays[name], words)
-    names = sorted(arrays) if head.data is None else head.data
-    if not set(names) <= set(arrays) or len(set(names)) != len(names):
-        raise PtxlabError(f"it holds registers that {state.ins.mnemonic} does not have")
-    arrays |= _read_arrays(body, {name: arrays[name] for name in names}, "registers", state.ins.mnemonic)
-    operands = {operand.name: operand for operand in state.ins.inputs.values()}
-    return {name: operands[name].check_registers(array) for name, array in arrays.items()}
+def _start(state: ExplorerState, head: Mapping[str, Any], body: bytes) -> Document:
+    """The document from which the messages of a link go."""
+    first = state.document
+    arrays = _read_arrays(first, head, _made_by_fills(state, head), body)
+    if isinstance(first, ProductDocument):
+        options = first.options if head["options"] is None else head["options"]
+        if not set(options) ^ set(option_names(first.ins)) <= set(MASKS):
+            raise PtxlabError(f"its options are not those of {first.ins.mnemonic}")
+        operands = {operand.name: operand for operand in first.ins.inputs.values()}
+        checked = {name: operands[name].check_registers(array) for name, array in arrays.items()}
+        document = first.with_operation(first.operation.with_arrays(checked))
+        for name, value in options.items():
+            document = document.with_option(name, value)
+        return document
+    location, element = head["at"], head["element"]
+    is_location = all(number is None or type(number) is int for number in location)
+    if not is_location or len(location) != len(first.location) or element is None:
+        raise PtxlabError(DAMAGED_LINK)
+    transfer = first.with_location(*location).with_element(element)
+    for name, codes in arrays.items():
+        transfer = transfer.with_codes(name, codes)
+    return transfer
 
 
-def _edited(array: NDArray[Any], words: list[tuple[int, int]]) -> NDArray[Any]:
-    """Registers with some of them changed, by their flat index."""
-    changed = array.copy()
-    for index, content in words:
-        if not (0 <= index < changed.size and 0 <= content <= np.iinfo(changed.dtype).max):
-            raise PtxlabError(DAMAGED_LINK)
-        changed.flat[index] = content
-    return changed
+def _read_arrays(
+    first: Document, head: Mapping[str, Any], made: dict[str, NDArray[Any]], body: bytes
+) -> dict[str, NDArray[Any]]:
+    """The arrays that fills made, and those that follow the line, shaped as in the first document."""
+    names = sorted(made) if head["data"] is None else head["data"]
+    is_known = all(is_name(name, made) for name in (*names, *head["over"]))
+    if not is_known or len(set(names)) != len(names) or not set(head["over"]) <= set(names):
+        raise PtxlabError(f"it holds registers that {first.ins.mnemonic} does not have")
+    size = sum(made[name].nbytes for name in names)
+    if len(body) != size:
+        raise PtxlabError(f"it holds {len(body)} bytes of registers; {first.ins.mnemonic} has {size}")
+    arrays, at = dict(made), 0
+    for name in names:
+        like = made[name]
+        words = np.frombuffer(body, like.dtype.newbyteorder("<"), like.size, at).reshape(like.shape)
+        arrays[name], at = words.astype(like.dtype), at + like.nbytes
+        if name in head["over"]:
+            arrays[name] ^= first.arrays[name]
+    return arrays
 
 
-# -- which fills make the operands of a state --------------------------------------------------------------
-
-_MAX_EDITS = 16  # registers that may differ from a fill; with more, the operand is stored as data
-
-Arrays = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Fill:
-    """A fill of a matrix; one that was overwritten later is not kept and only draws its random numbers."""
-
-    name: str
-    pattern: str
-    row: int = 0
-    column: int = 0
-    kept: bool = True
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to make operands: fills from the seed on, then registers by flat index; `data` names the rest."""
-
-    fills: tuple[Fill, ...]
-    edits: Mapping[str, list[tuple[int, int]]]
-    data: tuple[str, ...]
-
-
-def make_arrays(first: ExplorerState, fills: Sequence[Fill]) -> Arrays:
-    """The registers that fills make from an unedited state, whose random generator advances.
-
-    >>> import ptxlab
-    >>> first = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> hex(make_arrays(first, [Fill("B", "ones")])["B"][0, 0])
-    '0x11111111'
-    """
-    arrays = dict(first.operation.arrays)
-    metadata: Arrays = {}
-    for fill in fills:
-        written = _written(first, fill)
-        if fill.kept:
-            (metadata if fill.name == "E" else arrays).update(written)
-    return arrays | metadata  # a fill of A writes metadata, which a fill of E replaces
-
-
-def _written(first: ExplorerState, fill: Fill) -> Arrays:
-    """The registers that a fill writes, each fill by itself."""
-    arrays = first.filled(fill.name, fill.pattern, fill.row, fill.column).arrays
-    return {name: arrays[name] for name in _operands_of(first.ins, fill.name)}
-
-
-def _operands_of(ins: Product, matrix: str) -> tuple[str, ...]:
-    """The operands whose registers a matrix is in."""
-    if matrix == "A" and ins.sparse:
-        return ("A", "E")
-    return ("A",) if matrix == "stored" else (matrix,)
-
-
-def find_recipe(state: ExplorerState) -> Recipe:
-    """The fills and few edits that make the operands; an operand without them is data.
-
-    >>> import ptxlab
-    >>> from ptxlab.explorer.edits import FillMatrix
-    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> FillMatrix("A", "random").apply(state)
-    >>> find_recipe(state).fills
-    (Fill(name='A', pattern='random', row=0, column=0, kept=True),)
-    """
-    target = state.operation.arrays
-    first = ExplorerState(state.ins, state.seed)
-    draws = [Fill(*draw) for draw in state.draws[len(FIRST_DRAWS) :][:MAX_FILLS]]
-    drawn_arrays = [_written(first, fill) for fill in draws]
-    kept: set[int] = set()
-    constant_fills: list[Fill] = []
-    arrays = dict(first.operation.arrays)
-    for name in target:  # A before E, since a fill of A writes both
-        operands = _operands_of(state.ins, name)
-        least = [_difference(arrays[each], target[each]) for each in operands]
-        best: int | Fill | None = None
-        made: Arrays = {}
-        candidates: list[tuple[int | Fill, Arrays]] = [
-            (index, drawn_arrays[index])
-            for index, fill in enumerate(draws)
-            if _operands_of(state.ins, fill.name)[0] == name
-        ]
-        if any(least):
-            candidates += [(fill, _written(first, fill)) for fill in _constant_fills(state, name)]
-        for candidate, written in candidates:  # A counts first: its metadata may have been filled later
-            difference = [_difference(written.get(each, arrays[each]), target[each]) for each in operands]
-            if difference < least:
-                least, best, made = difference, candidate, written
-        if best is None or least[0] > _MAX_EDITS:
-            continue
-        arrays |= made
-        if isinstance(best, Fill):
-            constant_fills.append(best)
-        else:
-            kept.add(best)
-    needed = draws[: max(kept, default=-1) + 1]
-    fills = tuple(
-        Fill(fill.name, fill.pattern, kept=index in kept) for index, fill in enumerate(needed)
-    ) + tuple(constant_fills)
-    return _with_edits(state, fills)
-
-
-def _with_edits(state: ExplorerState, fills: tuple[Fill, ...]) -> Recipe:
-    """The recipe with these fills, completed by edits and data where their result differs."""
-    made = make_arrays(ExplorerState(state.ins, state.seed), fills)
-    edits: dict[str, list[tuple[int, int]]] = {}
-    data: list[str] = []
-    for name, array in state.operation.arrays.items():
-        indices = np.flatnonzero(made[name].reshape(-1) != array.reshape(-1))
-        if indices.size > _MAX_EDITS:
-            data.append(name)
-        elif indices.size:
-            words = array.reshape(-1)[indices]
-            edits[name] = list(zip(indices.tolist(), words.tolist(), strict=True))
-    return Recipe(fills, edits, tuple(sorted(data)))
-
-
-def _difference(registers: NDArray[Any], target: NDArray[Any]) -> int:
-    return int((registers != target).sum())
-
-
-def _constant_fills(state: ExplorerState, name: str) -> Iterator[Fill]:
-    """Fills of an operand without random numbers; one-hot at the only value that is not 0."""
-    for matrix in ("A", "stored") if name == "A" and state.ins.sparse else (name,):
-        for pattern in patterns(matrix, state.operation.operand(matrix).dtype):
-            if pattern in ("zeros", "ones", "identity", "counting"):
-                yield Fill(matrix, pattern)
-            elif pattern == "one-hot":
-                places = np.argwhere(state.values(matrix) != 0)
-                if len(places) == 1:
-                    row, column = places[0].tolist()
-                    yield Fill(matrix, pattern, row, column)
+def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays as fills of the second version make them: each from the first document, by itself."""
+    made, metadata = dict(state.document.arrays), dict[str, NDArray[Any]]()
+    for index, words in enumerate(head["fills"]):
+        match words:
+            case [str(name), str(), *place] if [type(number) for number in place] in ([], [int, int]):
+                written = FillMatrix(*words).edited(state.document, state.random).arrays
+            case _:
+                raise PtxlabError(DAMAGED_LINK)
+        if index not in head["skipped"]:
+            name = "A" if name == "stored" else name
+            target = metadata if name == "E" else made
+            target[name] = written[name]
+            if words[0] == "A" and "E" in written:
+                made["E"] = written["E"]
+    made |= metadata  # a fill of A writes metadata, which a fill of E replaces
+    for name, pairs in head["edits"].items():
+        if name not in made:
+            raise PtxlabError(f"it changes {quoted(name)}, which {state.form.mnemonic} does not have")
+        made[name] = made[name].copy()
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            if not isinstance(pair, list) or [type(number) for number in pair] != [int, int]:
+                raise PtxlabError(DAMAGED_LINK)
+            index, content = pair
+            if not (0 <= index < made[name].size and 0 <= content <= np.iinfo(made[name].dtype).max):
+                raise PtxlabError(DAMAGED_LINK)
+            made[name].flat[index] = content
+    return made

@@ -23,8 +23,9 @@ from ..isa.operand import MatrixOperand
 from .forms import AnyTransfer
 from .masks import option_names
 from .parse_cell import value_range
+from .product_document import with_option
 from .start import first_transfer
-from .state import ExplorerState, with_option
+from .state import ExplorerState
 from .transfer import TransferOperation
 
 Array = NDArray[Any]
@@ -57,15 +58,16 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
     for name in ("SFA", "SFB"):
         arrays |= _scales(old, new, name, notices)
     modifiers = _modifiers(old, new, notices)
-    new.commit(new.operation.with_arrays(arrays).with_modifiers(**vars(modifiers)))
+    operation = new.operation.with_arrays(arrays).with_modifiers(**vars(modifiers))
+    new.commit(new.product.with_operation(operation))
     return notices
 
 
-def migrate_transfer(transfer: TransferOperation, ins: AnyTransfer, seed: int) -> TransferOperation:
+def migrate_transfer(transfer: TransferOperation, ins: AnyTransfer) -> TransferOperation:
     """Another transfer with the edited words that both have; the location stays if the new one takes it."""
     if ins == transfer.ins:
         return transfer
-    untouched, new = first_transfer(transfer.ins, seed=seed), first_transfer(ins, seed=seed)
+    untouched, new = (first_transfer(form, seed=transfer.seed) for form in (transfer.ins, ins))
     if transfer.ins.family == ins.family and transfer.a.dtype == new.a.dtype:
         if transfer.element in new.elements:
             new = new.with_element(transfer.element)
@@ -111,7 +113,7 @@ def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> N
         notices.append(
             f"D is no longer compared: there is no {old.chip_choice.against} model of this instruction"
         )
-    new.chip_choice.choose(chip, against)
+    new.choose_chips(chip, against)
 
 
 # -- registers that stay ---------------------------------------------------------------------------------

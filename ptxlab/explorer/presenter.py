@@ -16,33 +16,30 @@ from numpy.typing import NDArray
 
 from .. import gpu, views
 from ..errors import PtxlabError
-from ..figures import chart, figure
+from ..figures import chart
 from ..gpu import codegen
 from ..isa.tcgen05 import Tcgen05Mma
 from .edits import Edit, SetChips, change_instruction, make_edits
-from .export import figure_of_selection, gpu_note, picture
+from .export import gpu_note, picture
 from .forms import Explorable
-from .instruction_info import instruction_info, toolbar
+from .instruction_info import toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
+from .product_document import GPU, NO_CHIP
 from .quiz import Quiz, Score, ShortQuestion, choose_questions
 from .refusals import RefusedEdit
-from .state import GPU, NO_CHIP, Comparison, ExplorerState, LoadRequest, MemoryRequest
+from .render import Rendering, Sources, render
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
-from .transfer_view import transfer_bytes, transfer_info
 from .view import (
     MATRICES,
     KnownRegisters,
     View,
-    comparison_bytes,
-    is_same,
     lane_registers,
-    matrix_bytes,
     parse_selection,
     picture_data,
     read_only,
-    sources,
 )
 
 #: The Explorer's trait for each matrix that can be read and assigned.
@@ -77,7 +74,7 @@ class Presenter:
         self.trace = TracePanel(state, view)
         self.quiz = QuizPanel(state, view, observers)
         self._shown: Explorable | None = None  # the instruction that the view shows
-        self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each part of the screen when it was sent
+        self._sent: Mapping[str, Sources] = {}  # what the screen was made from when it was sent
         self._known_registers: KnownRegisters = {}
         self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
         self._gpu_time = ""
@@ -88,24 +85,15 @@ class Presenter:
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
         """Rows and columns of every matrix."""
-        if self.state.transfer is not None:
-            return self.state.transfer.shapes
-        matrices = self.state.operation
-        return {name: matrices.operand(name).shape for name in matrices.names}
+        return self.state.document.shapes
 
     def values(self, name: str) -> NDArray[Any]:
         """The values of a matrix; for metadata, its nibbles."""
-        transfer = self.state.transfer
-        if transfer is not None:
-            codes = transfer.codes(name)
-            return transfer.dtype(name).decode(codes)
-        return self.state.codes(name) if name == "E" else self.state.values(name)
+        return self.state.document.values(name)
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
         """The thread that holds a cell in a register; None where none does."""
-        if self.state.transfer is not None:
-            return self.state.transfer.thread_of(name, row, column)
-        lane = self.state.operation.lane_of(name, row, column)
+        lane = self.state.document.thread_of(name, row, column)
         return thread_of(self.state, name, row, column) if lane is None else lane
 
     # -- edits --------------------------------------------------------------------------------------------
@@ -128,7 +116,7 @@ class Presenter:
 
     def choose_chips(self, chip: str, against: str | None) -> None:
         """Show D of a chip, compared with another."""
-        self.state.chip_choice.choose(chip, against)
+        self.state.choose_chips(chip, against)
         self.forget_refusal()
         self.show()
 
@@ -200,82 +188,65 @@ class Presenter:
 
     def _send_changes(self) -> None:
         state, view = self.state, self.view
-        is_new_instruction = self._shown is not state.form
+        is_new_instruction = self._shown is not state.document.ins
         with view.hold_sync():
             if is_new_instruction:
                 self._reset_view()
-            chips = state.chip_choice.available if state.transfer is None else ()
-            comparison = self._comparison(chips) if state.transfer is None else None
-            new_sources = sources(state, comparison)
-            changed = [
-                name for name, parts in new_sources.items() if not is_same(parts, self._sent.get(name))
-            ]
-            self._sent = new_sources
-            self._show_toolbar(chips)
+            rendering = self._render()
+            names = rendering.changed(self._sent)
+            self._sent = rendering.sources
+            self._show_toolbar()
             view.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
-            if "instruction" in changed:
-                view.instruction = (
-                    instruction_info(state) if state.transfer is None else transfer_info(state.transfer)
-                )
+            if "instruction" in names:
+                view.instruction = rendering.draw("instruction")
             if is_new_instruction:
                 self._restore_view()
             for name in MATRICES:
-                if name in changed:
-                    setattr(view, name, self._matrix_bytes(name, comparison))
+                if name in names:
+                    setattr(view, name, rendering.draw(name))
             self.show_lanes()
             self.trace.show()
-            if "instruction" in changed:
+            if "instruction" in names:
                 self.memory.keep()
                 self.load.keep()
             if is_new_instruction:
                 self.quiz.stop()  # its questions were about the previous instruction
             else:
                 self.quiz.show()
-        self._notify_observers(changed)
+        self._notify_observers(names)
 
-    def _show_toolbar(self, chips: tuple[str, ...]) -> None:
-        state, history = self.state, self.state.history
-        chosen = (*state.chips, bool(history.past), bool(history.future))
-        new_sources = (state.shown.settings, chips, chosen, self._gpu_time)
+    def _show_toolbar(self) -> None:
+        state, document, history = self.state, self.state.document, self.state.history
+        chips, steps = document.available, (bool(history.past), bool(history.future))
+        new_sources = (document.settings, chips, document.chips, steps, self._gpu_time)
         if new_sources != self._toolbar_sources:
             self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
         self._toolbar_sources = new_sources
 
-    def _matrix_bytes(self, name: str, comparison: Comparison | None) -> dict[str, Any]:
-        if self.state.transfer is not None:
-            return transfer_bytes(self.state.transfer, name)
-        if name == "D" and comparison is not None:
-            return comparison_bytes(self.state, comparison)
-        return matrix_bytes(self.state, name)
-
-    def _comparison(self, chips: Sequence[str]) -> Comparison:
-        """D by the chosen chips; if the GPU fails, by the default model, and the problem is shown."""
-        choice = self.state.chip_choice
+    def _render(self) -> Rendering:
+        """What the page draws; if the GPU fails, with D of the default model, and the problem is shown."""
+        state = self.state
+        runs_now = GPU in state.document.chips and GPU not in state.operation.results
+        start = time.perf_counter()
         try:
-            if choice.chip not in (*chips, choice.first) or choice.against not in (None, *chips):
-                raise PtxlabError("there is no GPU: D is computed by the emulator")
-            uses_gpu = GPU in (choice.chip, choice.against)
-            runs_now = uses_gpu and GPU not in self.state.operation.results
-            start = time.perf_counter()
-            comparison = self.state.comparison()
-            if runs_now:
-                milliseconds = (time.perf_counter() - start) * 1e3
-                self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
-            return comparison
+            rendering = render(state)
         except PtxlabError as error:
-            choice.reset_chips()
+            state.show_chips(state.chip_choice.first)
             self.view.problem = str(error)
-            return self.state.comparison()
+            return render(state)
+        if runs_now:
+            milliseconds = (time.perf_counter() - start) * 1e3
+            self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
+        return rendering
 
     def _notify_observers(self, changed: Sequence[str]) -> None:
-        state, names = self.state, self.state.shown.names
+        document = self.state.document
+        names = document.names
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                exists = name in names
-                if state.transfer is None and name == "D":
-                    exists = state.chip_choice.has_result
-                self.observers.notify(trait, read_only(self.values(name)) if exists else None)
-        self.observers.notify_registers(state.shown.arrays)
+                exists = name in names and (name != "D" or document.has_result)
+                self.observers.notify(trait, read_only(document.values(name)) if exists else None)
+        self.observers.notify_registers(document.arrays)
 
     def show_problem(self, problem: str) -> None:
         """Show why an edit was refused, where, and what can be done instead; "" clears it."""
@@ -308,24 +279,28 @@ class Presenter:
 
     def show_lanes(self) -> None:
         """Send the registers of the shown lanes; a transfer shows all registers anyway."""
-        shown = [
-            lane for lane in self.view.lanes if lane < self.state.threads and self.state.transfer is None
-        ]
+        document = self.state.document
+        threads = document.threads if document.shows_lanes else 0
         self.view.lane_registers = {
-            str(lane): lane_registers(self.state, lane, self._known_registers) for lane in shown
+            str(lane): lane_registers(self.state, lane, self._known_registers)
+            for lane in self.view.lanes
+            if lane < threads
         }
 
     # -- export -------------------------------------------------------------------------------------------
 
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         """A Plotly figure."""
-        state, view = self.state, self.view
-        if state.transfer is not None:
-            return figure(state.form, what, title=title, **options)
-        display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
-        name = figure_of_selection(state, view.selected) if what is None else what
-        cell = self.trace.cell_or_first
-        drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, options=options)
+        view = self.view
+        drawn = picture(
+            self.state,
+            what,
+            selected=view.selected,
+            chosen_lane=view.lane,
+            cell=self.trace.cell_or_first,
+            display={"label": view.label, "colour": view.colour_by, "show_c": view.show_c},
+            options=options,
+        )
         return chart(drawn, title=title)
 
 
@@ -399,18 +374,18 @@ class TracePanel:
 
     def show(self) -> None:
         """Show the last selected cell, if there is one."""
-        if self.cell is None or self._state.transfer is not None:  # nothing is computed
+        if self.cell is None:
             self._view.trace = {}
         else:
             self._view.trace = self.data(*self.cell, with_picture=self._view.tracing)
 
     def data(self, row: int, column: int, *, with_picture: bool, with_bits: bool = True) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""
-        state, choice = self._state, self._state.chip_choice
+        state = self._state
         if not state.explains(row, column):
             return {}
         trace = state.trace(row, column)
-        compared = [state.trace(row, column, chip) for chip in choice.compared_models or ()]
+        compared = [state.trace(row, column, chip) for chip in state.chip_choice.compared_models or ()]
         data: dict[str, Any] = {
             "row": row,
             "column": column,
@@ -438,7 +413,6 @@ class QuizPanel:
             raise PtxlabError("there is no quiz; ex.quiz() starts one")
         return self._quiz
 
-    @property
     def questions(self) -> Sequence[ShortQuestion]:
         """The questions of the running quiz; without one, ten that are the same for everyone."""
         return self._quiz.questions if self._quiz else choose_questions(self._state, count=10, seed=0)

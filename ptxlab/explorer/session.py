@@ -10,7 +10,6 @@ front/messages.d.ts is generated from it (`python -m tools.explorer_messages`), 
 from __future__ import annotations
 
 import contextlib
-import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -20,20 +19,22 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
 from . import edits
-from .edits import Edit, MatrixName, Message, SetValues, make_edits
+from .edits import Edit, MatrixName, SetValues, make_edits
 from .export import python_code
 from .forms import Explorable, explorable, explorable_candidates
+from .history import History
 from .links import is_link, open_link, page_address, share_link
+from .messages import Message, decode, is_optional, message_name
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .quiz import choose_questions
-from .start import first_transfer
-from .state import ExplorerState, History, LoadRequest, MemoryRequest
+from .start import first_transfer, product_document
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import pack, page_data, page_text
 from .view import SHAREABLE, Outgoing, View
 
@@ -186,7 +187,7 @@ class StopQuiz(Request):
 
 #: Every message that the page may send, by its type.
 MESSAGES: dict[str, type[Edit | Request]] = {
-    re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
+    message_name(message): message
     for message in (
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
@@ -198,57 +199,10 @@ MESSAGES: dict[str, type[Edit | Request]] = {
     )
 }  # fmt: skip
 
-_MAX_TEXT = 1 << 21  # characters typed or pasted: several times the largest matrix
-_MAX_NAME = 1 << 12  # characters of any other text
-_MAX_NUMBER = 1 << 31
-
 
 def decode_message(message: object) -> Edit | Request:
-    """The edit or request in a message from a page, or a `PtxlabError` that says what is wrong.
-
-    >>> decode_message({"type": "flip_bit", "name": "A", "lane": 4, "register": 3, "bit": 20})
-    FlipBit(name='A', lane=4, register=3, bit=20)
-    >>> decode_message({"type": "flip_bit", "name": "A", "lane": "4", "register": 3, "bit": 20})
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: message flip_bit: lane of FlipBit: found '4'; it takes a whole number
-    """
-    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise PtxlabError("the page sent no message: a message is an object with a type")
-    kind = message["type"]
-    if kind not in MESSAGES:
-        raise PtxlabError(f"unknown message {quoted(kind)}; the page sends {listing(MESSAGES, 30)}")
-    known = {field.name: field for field in fields(MESSAGES[kind])}
-    content = {name: value for name, value in message.items() if name != "type"}
-    unknown = [name for name in content if name not in known]
-    if unknown:
-        allowed = listing(known) or "no fields"
-        raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
-    hints = typing.get_type_hints(MESSAGES[kind])
-    missing = [
-        name for name, field in known.items() if name not in content and not _is_optional(field, hints)
-    ]
-    if missing:
-        raise PtxlabError(f"message {kind}: {missing[0]} is missing")
-    for name, value in content.items():
-        if isinstance(value, int) and abs(value) > _MAX_NUMBER:
-            raise PtxlabError(f"message {kind}: {name} is {quoted(value)}; it takes at most {_MAX_NUMBER}")
-        if isinstance(value, str):
-            _check_text(value, f"message {kind}: {name}", _MAX_TEXT if name == "text" else _MAX_NAME)
-    with located(f"message {kind}"):
-        return MESSAGES[kind](**content)
-
-
-def _check_text(text: str, what: str, longest: int) -> None:
-    if len(text) > longest:
-        raise PtxlabError(f"{what} has {len(text)} letters; it takes {longest}")
-    if not text.isascii() and re.search(r"[\ud800-\udfff]", text):
-        raise PtxlabError(f"{what} is not valid text: it has half a surrogate pair")
-
-
-def _is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
-    """Whether a message may leave a field out: its default must be None."""
-    return field.default is None and types.NoneType in typing.get_args(hints[field.name])
+    """The edit or request in a message from a page, or a `PtxlabError` that says what is wrong."""
+    return decode(message, MESSAGES)
 
 
 _TYPESCRIPT = {int: "number", str: "string", bool: "boolean", types.NoneType: "null"}
@@ -278,7 +232,7 @@ def typescript() -> str:
 
 def _member(field: Field[Any], hints: dict[str, Any]) -> str:
     name, hint = field.name, hints[field.name]
-    if _is_optional(field, hints):
+    if is_optional(field, hints):
         name += "?"
     if typing.get_origin(hint) is typing.Annotated:
         return f"{name}: {hint.__metadata__[0]}"
@@ -317,7 +271,7 @@ class PageSession:
         make_edits(self.state, first)
         self.state.history = History()  # the given matrices are the start, which cannot be undone
         if operands is not None:
-            self.state.show(operands)
+            self.state.open(product_document(operands))
         self.view = View(height)
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
         self.presenter = presenter = Presenter(self.state, self.view, observers or Observers())
@@ -358,16 +312,15 @@ class PageSession:
     def page_data(self, **limits: int) -> dict[str, Any]:
         """What a saved page holds."""
         trace, quiz = self.presenter.trace, self.presenter.quiz
-        questions = quiz.questions if self.state.transfer is None else []
         cell = trace.cell_or_first
-        return page_data(self.state, self.view, self.link, trace.data, cell, questions, **limits)
+        return page_data(self.state, self.view, self.link, trace.data, cell, quiz.questions, **limits)
 
     # -- what a page asks for -----------------------------------------------------------------------------
 
     def _handle_custom(self, content: object) -> None:
         """Apply an edit or answer a request; show why if it is refused."""
         try:
-            message = decode_message(content)
+            message = decode(content, MESSAGES)
             if isinstance(message, RunOnGpu):
                 message.answer(self)
                 return
@@ -457,7 +410,7 @@ def _open(
     form, candidates = _resolve(ins)
     state = ExplorerState(form, seed)
     if isinstance(form, Tcgen05Transfer):
-        state.show(first_transfer(form, address or 0, split, seed))
+        state.open(first_transfer(form, address or 0, split, seed))
     elif address is not None or split is not None:
         raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
     if not candidates:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .._util.arguments import as_int
+from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES, split_address
 from ..isa.transfer import TransferForm
 from .fills import check_seed, filled, start_code
-from .forms import AnyTransfer
+from .forms import AnyTransfer, Explorable
 from .matrix_transfer import MatrixTransfer
+from .product_document import ChipChoice, ProductDocument
 from .tensor_transfer import (
     REGISTERS,
     SHARED_MEMORY,
@@ -28,8 +30,9 @@ from .tensor_transfer import (
 )
 from .transfer import READ_AS, TransferOperation, TransferSide
 
-#: The random fills that a product starts with.
-FIRST_DRAWS = (("A", "random"), ("B", "random"))
+#: What the Explorer edits: an instruction with what it reads, as one immutable value. The instruction decides
+#: which of the two opens; the rest asks what both answer: `names`, `arrays`, `codes`, `registers`, `filled`.
+Document: TypeAlias = ProductDocument | TransferOperation
 
 _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.ld": LoadTransfer,
@@ -39,6 +42,39 @@ _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
 }
 
 
+def as_product(document: Document) -> ProductDocument:
+    """The document, if its instruction multiplies."""
+    if isinstance(document, ProductDocument):
+        return document
+    raise PtxlabError(
+        f"{document.ins.mnemonic} moves words and computes nothing; this is for instructions that multiply"
+    )
+
+
+def as_transfer(document: Document) -> TransferOperation:
+    """The document, if its instruction moves data."""
+    if isinstance(document, TransferOperation):
+        return document
+    raise PtxlabError(
+        f"{document.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
+    )
+
+
+def first_document(ins: Explorable, seed: int, random: np.random.Generator) -> Document:
+    """What the Explorer opens an instruction with: of the kind that the instruction is."""
+    if isinstance(ins, Product):
+        return product_document(first_operation(ins, random))
+    return first_transfer(ins, seed=seed)
+
+
+def product_document(operation: Operation) -> ProductDocument:
+    """A product as the Explorer opens it: D is that of the default chip."""
+    ins = operation.ins
+    if TYPE_CHECKING:
+        assert isinstance(ins, Product)
+    return ProductDocument(ins, operation, ChipChoice(ins))
+
+
 def first_operation(ins: Product, random: np.random.Generator) -> Operation:
     """A product with random A and B, C = 0, and scales of 1."""
     arrays: dict[str, Any] = {
@@ -46,8 +82,8 @@ def first_operation(ins: Product, random: np.random.Generator) -> Operation:
         for argument, operand in ins.inputs.items()
     }
     operation = Operation(ins, **arrays)
-    for name, pattern in FIRST_DRAWS:
-        operation = filled(operation, name, pattern, random)
+    for name in ("A", "B"):
+        operation = filled(operation, name, "random", random)
     return operation
 
 
@@ -56,20 +92,21 @@ def first_transfer(
 ) -> TransferOperation:
     """A transfer whose words are their own addresses; numbers, where a reduction compares them."""
     lane, column = split_address(as_int(address, "address"))
-    random = np.random.default_rng(check_seed(seed))
+    seed = check_seed(seed)
+    random = np.random.default_rng(seed)
     if isinstance(ins, TransferForm):
         operand = ins.register_operand
         shape = ins.lines
         if "registers" in ins.inputs and operand.layout is not None:
             shape = (ins.lanes, operand.layout.elements)
         zeros = np.zeros(shape, operand.dtype.code_type)
-        matrix = MatrixTransfer(ins, zeros, None, (None,), operand.dtype.name)
+        matrix = MatrixTransfer(ins, zeros, None, (None,), operand.dtype.name, seed)
         if operand.dtype.bits == 1:
             return matrix.filled("A", "random", random)
         return matrix.filled("A", "addresses" if operand.dtype.kind == "bits" else "counting", random)
     kind = _TENSOR_TRANSFERS[ins.family]
     element = ins.type if ins.reduction and ins.type in READ_AS[32] else "b32"
-    empty = kind(ins, np.zeros((0, 0), dtype=np.uint32), None, (0, 0, None), element)
+    empty = kind(ins, np.zeros((0, 0), dtype=np.uint32), None, (0, 0, None), element, seed)
     source, target = (np.zeros(_shape(side, ins), dtype=np.uint32) for side in empty.source_and_target)
     transfer = replace(empty, a=source, c=target if kind.keeps_target else None)
     transfer = transfer.filled("A", "random" if ins.reduction else "addresses", random)

@@ -1,135 +1,28 @@
-"""The state of the Explorer, without a widget: the operation, the undo history, and who computes D."""
+"""The state of the Explorer, without a widget: the document, its history, and what is shown beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import gpu
-from .._util.arguments import as_flag, as_int, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError
 from ..isa.catalog import Product
-from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
-from ..isa.product_form import ProductForm
-from ..isa.targets import GENERATIONS
-from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES
-from ..numerics import has
-from ..numerics.emulate import codes_of_d, model_of
-from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
-from ..numerics.trace import disabled_lane, trace
-from .fills import check_seed, filled
+from ..numerics.trace import trace
+from .fills import check_seed
 from .forms import Explorable, explorable
-from .masks import option_names
-from .refusals import RefusedEdit, undefined_metadata
-from .start import FIRST_DRAWS, first_operation, first_transfer
+from .history import Generator, History, Log, Snapshot
+from .messages import Message
+from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
+from .refusals import RefusedEdit
+from .start import Document, as_product, as_transfer, first_document
 from .transfer import TransferOperation
-
-UNDO_LIMIT = 200  # edits that can be undone
-HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
-
-_OF_PRODUCTS = ("ins", "operation", "chip_choice")  # attributes that a state with a transfer lacks
-GPU = "GPU"  # listed beside the names of chips
-NO_CHIP = ""  # in place of a chip where there is no model: D stays empty
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The codes of D by one chip, and by a second one if there is one to compare with."""
-
-    codes: NDArray[Any]
-    other: NDArray[Any] | None = None
-
-    @property
-    def differ(self) -> NDArray[np.bool_]:
-        """Cells whose bits are not the same; all False without a second result."""
-        if self.other is None:
-            return np.zeros(self.codes.shape, dtype=np.bool_)
-        return np.asarray(self.codes != self.other)
-
-
-class ChipChoice:
-    """The chip whose D is shown, and the one that it is compared with.
-
-    >>> import ptxlab
-    >>> choice = ChipChoice(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> choice.chip, choice.against
-    ('sm_90', None)
-    >>> choice.choose("sm_80", against="sm_90")
-    """
-
-    def __init__(self, ins: ProductForm) -> None:
-        self.ins = ins
-        self.why_no_model = why_no_model(ins)  # "" if a model computes D; without one only a GPU does
-        self.models: tuple[str, ...] = () if self.why_no_model else _chips_with_models(ins)
-        self.first = self.models[0] if self.models else NO_CHIP  # the chip that `emulate` uses by default
-        self.chip = self.first  # whose D is shown: one of `available`, or NO_CHIP
-        self.against: str | None = None
-        self.empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)  # D without a model
-
-    @property
-    def has_result(self) -> bool:
-        """Whether there is a D to show."""
-        return self.chip != NO_CHIP
-
-    @cached_property
-    def available(self) -> tuple[str, ...]:
-        """What can compute D: the models, and the GPU if it has the instruction, as the driver said once."""
-        return (*self.models, GPU) if gpu.available(self.ins) else self.models
-
-    @property
-    def model(self) -> str:
-        """The chip whose model explains D, also where D is the GPU's; or NO_CHIP."""
-        if self.chip != GPU:
-            return self.chip
-        return self.first if self.against in (None, GPU) else str(self.against)
-
-    @property
-    def compared_models(self) -> tuple[str, str] | None:
-        """The two chips whose models are compared; None where there is one model, or the GPU is involved."""
-        if self.against is None or GPU in (self.chip, self.against) or self.chip == self.against:
-            return None
-        return self.chip, self.against
-
-    def choose(self, chip: str, against: str | None = None) -> None:
-        """Show D of a chip, or of "GPU", and compare it with another."""
-        for name in (chip,) if against is None else (chip, against):
-            if not (self.why_no_model and name == NO_CHIP):
-                self.check_chip(name, self.available)
-        self.chip, self.against = chip, against
-
-    def check_chip(self, chip: object, chips: tuple[str, ...]) -> None:
-        """Refuse any other chip than these."""
-        if is_name(chip, chips):
-            return
-        if self.why_no_model:
-            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.why_no_model}")
-        raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {listing(chips)}")
-
-    def reset_chips(self) -> None:
-        """Show D of the first model, compared with nothing."""
-        self.chip, self.against = self.first, None
-
-
-def _chips_with_models(ins: ProductForm) -> tuple[str, ...]:
-    """The chips with a model, the default one of `emulate` first."""
-    first = model_of(ins).chip
-    return (first, *(chip for chip in GENERATIONS if chip != first and _has_model(ins, chip)))
-
-
-def _has_model(ins: ProductForm, chip: str) -> bool:
-    try:
-        return has(ins, chip) and model_of(ins, chip).chip == chip
-    except PtxlabError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -157,57 +50,11 @@ class LoadRequest:
     pack: bool = False  # .pack::16b
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A state to undo or redo to: an operation, and what else belongs to its instruction."""
-
-    operation: Operation | TransferOperation
-    chip: str
-    against: str | None
-    random: Mapping[str, Any]  # the state of the generator
-    draws: tuple[tuple[str, str], ...]
-    notices: tuple[str, ...]
-    saved_view: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class History:
-    """Snapshots to undo and redo to, the nearest last; they share unchanged arrays."""
-
-    past: tuple[Snapshot, ...] = ()
-    future: tuple[Snapshot, ...] = ()
-
-    def after(self, before: Snapshot) -> History:
-        """The history after an edit; beyond the limits of count and memory the oldest snapshots go."""
-        snapshots = (*self.past, before)[-UNDO_LIMIT:]
-        return History(snapshots[-_count_within(snapshots, HISTORY_BYTES) :])
-
-
-def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
-    """How many of the latest snapshots fit into `max_bytes`, at least one; shared arrays count once.
-
-    >>> import ptxlab
-    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> _count_within([state.snapshot] * 9, max_bytes=2000)
-    9
-    """
-    counted: set[int] = set()
-    size = 0
-    for count, snapshot in enumerate(reversed(snapshots)):
-        for array in snapshot.operation.arrays.values():
-            if id(array) not in counted:
-                counted.add(id(array))
-                size += array.nbytes
-        if size > max_bytes:
-            return max(count, 1)
-    return len(snapshots)
-
-
 class ExplorerState:
-    """An operation to edit, and its D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
+    """A document to edit, with its history. Edits (`ptxlab.explorer.edits`) are made whole or refused.
 
-    `shown` is the operation, of any kind. If its instruction multiplies, it is also `operation`, with `ins`
-    and `chip_choice`, and `transfer` is None; if it moves data, it is `transfer`, and those are missing.
+    What only one of the two kinds of documents has (`ins`, `operation` and `chip_choice` of a product,
+    `transfer`) is refused for the other.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -219,21 +66,11 @@ class ExplorerState:
     True
     """
 
-    form: Explorable  # the instruction, of any kind
-    ins: Product
-    operation: Operation
-    chip_choice: ChipChoice
-
     def __init__(self, ins: Explorable, seed: int = 0) -> None:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.draws: tuple[tuple[str, str], ...] = ()  # fills that drew random numbers, for links
-        if isinstance(form, Product):
-            self.draws = FIRST_DRAWS
-            self.show(first_operation(form, self.random))
-        else:
-            self.show(first_transfer(form, seed=self.seed))
+        self.open(first_document(form, self.seed, self.random))
         self.history = History()
         self.saved_view: Mapping[str, Any] = {}  # chosen lanes and cells, stored for undo by the presenter
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if it was refused
@@ -241,30 +78,41 @@ class ExplorerState:
         self.memory: MemoryRequest | None = None  # the memory view, or None
         self.load = LoadRequest()  # beside the view of tensor memory
 
-    def show(self, operation: Operation | TransferOperation) -> None:
-        """Replace the operation; another instruction gets its own choice of chips."""
-        self.shown = operation
-        if isinstance(operation, Operation):
-            self.transfer: TransferOperation | None = None
-            self.operation = operation
-            if vars(self).get("ins") != operation.ins:
-                ins = operation.ins
-                if TYPE_CHECKING:
-                    assert isinstance(ins, Product)
-                self.ins = self.form = ins
-                self.chip_choice = ChipChoice(ins)
-        else:
-            self.transfer, self.form = operation, operation.ins
-            for name in _OF_PRODUCTS:
-                vars(self).pop(name, None)
+    def open(self, document: Document) -> None:
+        """Show a document that no edit made."""
+        self.document, self.log = document, Log(document, generator=self.random.bit_generator.state)
 
-    def __getattr__(self, name: str) -> Never:
-        if name in _OF_PRODUCTS:
-            raise PtxlabError(
-                f"{self.form.mnemonic} moves words and computes nothing; "
-                "this is for instructions that multiply"
-            )
-        raise AttributeError(f"the state of the Explorer has no {name}")
+    # -- the document -------------------------------------------------------------------------------------
+
+    @property
+    def form(self) -> Explorable:
+        """The instruction, of any kind."""
+        return self.document.ins
+
+    @property
+    def product(self) -> ProductDocument:
+        """The document, if its instruction multiplies."""
+        return as_product(self.document)
+
+    @property
+    def ins(self) -> Product:
+        """The instruction, if it multiplies."""
+        return self.product.ins
+
+    @property
+    def operation(self) -> Operation:
+        """The instruction with its operands, if it multiplies."""
+        return self.product.operation
+
+    @property
+    def chip_choice(self) -> ChipChoice:
+        """The chips whose D is shown, if the instruction multiplies."""
+        return self.product.chip_choice
+
+    @property
+    def transfer(self) -> TransferOperation:
+        """The document, if its instruction moves data."""
+        return as_transfer(self.document)
 
     @property
     def threads(self) -> int:
@@ -274,77 +122,49 @@ class ExplorerState:
         >>> ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16")).threads
         256
         """
-        if self.transfer is not None:
-            return self.transfer.threads
-        return LANES * self.ins.cta_group if isinstance(self.ins, Tcgen05Mma) else self.ins.lanes
+        return self.document.threads
 
     @property
     def chips(self) -> tuple[str, str | None]:
         """The chip whose D is shown and the one it is compared with; transfers are the same on all chips."""
-        if self.transfer is not None:
-            return NO_CHIP, None
-        return self.chip_choice.chip, self.chip_choice.against
-
-    # -- matrices, and D ----------------------------------------------------------------------------------
+        return self.document.chips
 
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix, D included."""
-        return self.result() if is_name(name, ("D",)) else self.operation.codes(name)
+        return self.document.codes(name)
 
     def values(self, name: str) -> NDArray[Any]:
-        """Values of a matrix, D included."""
-        if is_name(name, ("D",)):
-            return self.ins.d.dtype.decode_array(self.result())
-        return self.operation.matrix(name)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The values of the modifiers that can be chosen."""
-        return {name: getattr(self.operation.modifiers, name) for name in option_names(self.ins)}
-
-    def column_of_b(self, row: int, column: int) -> int:
-        """The column of B that goes into a cell of D."""
-        return self.ins.column_of_b(row, column) + self.operation.modifiers.column_shift
+        """Values of a matrix, D included; for metadata its nibbles."""
+        return self.document.values(name)
 
     def registers(self, name: str) -> NDArray[Any]:
         """Registers of an operand [lanes, registers], or words of tensor memory [lanes, columns].
 
         For an operand in shared memory, its codes.
         """
-        if self.transfer is not None:
-            return self.transfer.registers(name)
-        arrays = self.operation.arrays
-        if is_name(name, ("D",)):
-            return self.ins.d.to_registers(self.result())
-        if not is_name(name, arrays):
-            names = ", ".join([*arrays, "D"])
-            raise PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {names}")
-        return arrays[name].copy()
+        return self.document.registers(name)
 
     @property
     def register_names(self) -> tuple[str, ...]:
         """The operands that `registers` takes: A, B, C, D, and E, SFA, SFB where they exist."""
-        if self.transfer is not None:
-            return self.transfer.names
-        names = tuple(self.operation.arrays)
-        return (*names[:3], "D", *names[3:])
+        return self.document.register_names
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The values of the modifiers that can be chosen."""
+        return self.product.options
+
+    def column_of_b(self, row: int, column: int) -> int:
+        """The column of B that goes into a cell of D."""
+        return self.ins.column_of_b(row, column) + self.operation.modifiers.column_shift
 
     def result(self, chip: str | None = None) -> NDArray[Any]:
         """The codes of D by a chip, computed once per operation."""
-        chip, operation = self.chip_choice.chip if chip is None else chip, self.operation
-        if not is_name(chip, operation.results):
-            self.chip_choice.check_chip(chip, (*self.chip_choice.models, GPU))
-            if chip != GPU:
-                return codes_of_d(operation, chip)
-            operation.results[GPU] = self.ins.d.unpack_codes(gpu.run(operation))
-        return operation.results[chip]
+        return self.product.result(chip)
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
-        against = self.chip_choice.against if against is None else against
-        if not self.chip_choice.has_result and chip is None:
-            return Comparison(self.chip_choice.empty)
-        return Comparison(self.result(chip), None if against is None else self.result(against))
+        return self.product.comparison(chip, against)
 
     def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
@@ -355,44 +175,48 @@ class ExplorerState:
 
     def explains(self, row: int, column: int) -> bool:
         """Whether a trace exists: there is a model, and the instruction writes the cell."""
-        return self.chip_choice.model != NO_CHIP and disabled_lane(self.operation, row, column) is None
+        return self.document.explains(row, column)
 
     # -- changes ------------------------------------------------------------------------------------------
 
-    def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operation:
-        """The product with a matrix filled; `draws` records a fill that draws random numbers."""
-        before = self.random.bit_generator.state
-        operation = filled(self.operation, name, pattern, self.random, row, column)
-        if self.random.bit_generator.state != before:
-            self.draws = (*self.draws, (name, pattern))
-        return operation
+    def commit(
+        self, document: Document, message: Message | None = None, before: Generator | None = None
+    ) -> None:
+        """Replace the document as one undo step, unless nothing changed.
 
-    def commit(self, operation: Operation | TransferOperation) -> None:
-        """Replace the operation as one undo step, unless nothing changed; illegal metadata is refused."""
-        if operation is self.shown:
+        The log goes on with the message that made it; without one it begins anew. `before` is the state of
+        the generator before a fill.
+        """
+        if document is self.document:
             return
-        if isinstance(operation, TransferOperation):
-            _ = operation.result  # raises PtxlabError if the edit is illegal
+        document.check()
+        snapshot = self.snapshot
+        self.history = self.history.after(snapshot)
+        self.document = document
+        if message is None:
+            self.log = Log(document)
         else:
-            if self.ins.sparse:
-                _check_metadata(operation)
-            if (model := self.chip_choice.model) != NO_CHIP:
-                codes_of_d(operation, model)  # raises PtxlabError if the edit is illegal
-        self.history = self.history.after(self.snapshot)
-        self.show(operation)
+            now = snapshot.random
+            self.log = self.log.after(message, document, now if before is None else before, now)
+
+    def choose_chips(self, chip: str, against: str | None = None) -> None:
+        """Show D of a chip, or of "GPU", and compare it with another; this is no step to undo."""
+        self.show_chips(*self.chip_choice.checked(chip, against))
+
+    def show_chips(self, chip: str, against: str | None = None) -> None:
+        """The same for chips that may be missing here: a link names the GPU of another machine."""
+        self.document = self.product.with_chips(chip, against)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If anything inside is refused, restore everything: operation, history, chips, random generator."""
-        attributes, chips, generator = dict(vars(self)), self.chips, self.random.bit_generator
+        """If anything inside is refused, restore everything: document, history, random generator."""
+        attributes, generator = dict(vars(self)), self.random.bit_generator
         random = generator.state
         try:
             yield
         except BaseException:
             vars(self).clear()
             vars(self).update(attributes)
-            if self.transfer is None:
-                self.chip_choice.chip, self.chip_choice.against = chips
             generator.state = random
             raise
 
@@ -409,7 +233,7 @@ class ExplorerState:
     def snapshot(self) -> Snapshot:
         """A snapshot of this state."""
         random = self.random.bit_generator.state
-        return Snapshot(self.shown, *self.chips, random, self.draws, self.notices, self.saved_view)
+        return Snapshot(self.document, self.log, random, self.notices, self.saved_view)
 
     def undo(self) -> bool:
         """Undo the last edit or change of the instruction; False if there is none."""
@@ -430,55 +254,33 @@ class ExplorerState:
         return True
 
     def _restore(self, snapshot: Snapshot) -> None:
-        """Restore the operation of a snapshot and, if its instruction differs, chips and everything else."""
-        is_same_instruction = snapshot.operation.ins == self.form
-        self.show(snapshot.operation)
-        if is_same_instruction:
-            # The generator is not reset: filling again after an undo gives other numbers. `draws` keeps the
-            # undone fill, since a link must draw its numbers before it gets to later ones (`Fill.kept`).
+        """Restore the document of a snapshot and, if its instruction differs, everything else."""
+        before, self.log = self.document, snapshot.log
+        if snapshot.document.ins == self.form:
+            # The generator is not reset: filling again after an undo gives other numbers.
+            self.document = snapshot.document
+            if isinstance(before, ProductDocument):
+                self.document = before.with_operation(self.operation)  # the chips stay
             return
-        if self.transfer is None:
-            self.chip_choice.chip, self.chip_choice.against = snapshot.chip, snapshot.against
+        self.document = snapshot.document
         self.random = np.random.default_rng()
         self.random.bit_generator.state = snapshot.random
-        self.draws, self.notices, self.saved_view = snapshot.draws, snapshot.notices, snapshot.saved_view
+        self.notices, self.saved_view = snapshot.notices, snapshot.saved_view
         self.refusal = None
 
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
-        """Take over the instruction, operation and chips of another state, as one undo step."""
+        """Take over the document of another state as one undo step."""
         self.history = self.history.after(self.snapshot)
-        self.random, self.draws = other.random, other.draws
-        self.show(other.shown)
-        if self.transfer is None:
-            self.chip_choice = other.chip_choice
+        self.document, self.log, self.random = other.document, other.log, other.random
         self.refusal, self.notices, self.saved_view = None, notices, {}
 
     def latest_product(self) -> ExplorerState | None:
-        """This state, or the last in the history whose instruction multiplies, if any."""
-        if self.transfer is None:
+        """This state, or the last in the history, if its instruction multiplies."""
+        if isinstance(self.document, ProductDocument):
             return self
-        past = [each for each in self.history.past if isinstance(each.operation, Operation)]
+        past = [each for each in self.history.past if isinstance(each.document, ProductDocument)]
         if not past:
             return None
         before = ExplorerState(self.form, self.seed)
         before._restore(past[-1])
         return before
-
-
-def with_option(operation: Operation, name: str, value: Any) -> Operation:
-    """The operation with another modifier: selector, scale_d, imm_scale_a ..."""
-    names = option_names(operation.ins)
-    if not is_name(name, names):
-        raise PtxlabError(
-            f"{operation.ins.mnemonic} has no option {quoted(name)}; it has {listing(names) or 'none'}"
-        )
-    is_flag = isinstance(getattr(Modifiers, name), bool)
-    return operation.with_modifiers(**{name: as_flag(value, name) if is_flag else as_int(value, name)})
-
-
-def _check_metadata(operation: Operation) -> None:
-    """Refuse nibbles that the sparsity of the instruction does not define."""
-    try:
-        operation.codes("A")
-    except PtxlabError as error:
-        raise undefined_metadata(operation.ins, operation.codes("E"), str(error)) from None

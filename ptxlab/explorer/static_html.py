@@ -27,8 +27,9 @@ from .bundle import script, style
 from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
+from .product_document import GPU, ProductDocument
 from .quiz import ShortQuestion, saved_questions
-from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View, lane_registers
 
@@ -68,7 +69,7 @@ def page_data(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[ShortQuestion],
+    questions: Callable[[], Sequence[ShortQuestion]],
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """The view and, for a product, all lanes, dot products, the aligned bits of a cell of D, and a quiz."""
@@ -87,9 +88,9 @@ def page_data(
         "traces": [],
         "not_saved": "",
     }
-    if state.transfer is None:
+    if isinstance(state.document, ProductDocument):
         traits["trace"] = trace_data(*cell, with_picture=True)
-        saved |= _saved_product(state, trace_data, cell, questions, max_products)
+        saved |= _saved_product(state, trace_data, cell, questions(), max_products)
     return saved
 
 

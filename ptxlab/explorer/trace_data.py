@@ -27,7 +27,8 @@ from ..views.trace_text import (
     term_name,
 )
 from .parse_cell import format_value
-from .state import GPU, ExplorerState
+from .product_document import GPU
+from .state import ExplorerState
 from .view import picture_data
 
 #: Terms that an operation takes over from the one before it.
@@ -248,10 +249,10 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> state.chip_choice.choose("sm_90", against="sm_100")
+    >>> state.choose_chips("sm_90", against="sm_100")
     >>> print(find_difference(state))
     sm_90 and sm_100 use the same rule for this instruction: they always agree
-    >>> state.chip_choice.choose("sm_90", against="sm_80")
+    >>> state.choose_chips("sm_90", against="sm_80")
     >>> find_difference(state, seconds=60).cell, int(state.comparison().differ.sum())
     ((0, 0), 1)
     """
@@ -285,7 +286,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
         return FoundDifference(
             f"{pair} agreed in everything that was tried in {found.seconds:.1f} s ({tried})"
         )
-    state.commit(state.operation.with_arrays(found.case.operands().arrays))
+    state.commit(state.product.with_operation(state.operation.with_arrays(found.case.operands().arrays)))
     return _differing(state, "differ")
 
 

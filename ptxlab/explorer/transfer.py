@@ -69,6 +69,7 @@ class TransferOperation(AnyOperation):
     ['0x210002', '0x210003', '0x290002', '0x290003']
     """
 
+    shows_lanes = False
     keeps_target: ClassVar[bool] = False  # whether part of the target stays as it was: that is C
     location_names: ClassVar[tuple[str, ...]]
 
@@ -77,6 +78,28 @@ class TransferOperation(AnyOperation):
     c: Codes | None
     location: tuple[int | None, ...]  # where it accesses memory, one number for each of `location_names`
     element: str  # the type that A, C and D are read as
+    seed: int = 0  # of the random words that it started with
+
+    # -- as a document of the Explorer --------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse words that do not fit the location."""
+        _ = self.result
+
+    @property
+    def chips(self) -> tuple[str, str | None]:
+        return "", None
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def has_result(self) -> bool:
+        return True
+
+    def explains(self, row: int, column: int) -> bool:
+        return False  # nothing is computed
 
     # -- A, C and D ---------------------------------------------------------------------------------------
 
@@ -96,6 +119,10 @@ class TransferOperation(AnyOperation):
     def names(self) -> tuple[str, ...]:
         """A, C where there is one, and D."""
         return tuple(self.sides)
+
+    @property
+    def register_names(self) -> tuple[str, ...]:
+        return self.names
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -146,6 +173,9 @@ class TransferOperation(AnyOperation):
             ]
             raise PtxlabError(f"{self.ins.mnemonic} has no {quoted(name)}; it has {listing(described)}")
         return self.result if name == "D" else self.arrays[name]
+
+    def values(self, name: str) -> NDArray[Any]:
+        return self.dtype(name).decode(self.codes(name))
 
     def registers(self, name: str) -> Codes:
         """A, C or D as whole registers where it is in registers, else its codes."""
@@ -238,6 +268,9 @@ class TransferOperation(AnyOperation):
         if np.array_equal(codes, before):
             return self
         return replace(self, a=codes) if name == "A" else replace(self, c=codes)
+
+    def with_values(self, name: str, values: NDArray[Any]) -> Self:
+        return self.with_codes(name, self.dtype(name).encode(values))
 
     def with_registers(self, name: str, registers: ArrayLike) -> Self:
         """With all words of A or C; elements in registers are given by those registers."""

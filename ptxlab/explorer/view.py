@@ -19,7 +19,8 @@ from ..isa.dtypes import DType
 from ..views import Grid, Picture
 from .instruction_info import DISPLAY_CONTROLS
 from .parse_cell import format_values
-from .state import Comparison, ExplorerState
+from .product_document import Comparison, ProductDocument
+from .state import ExplorerState
 
 #: The matrices that an instruction may have.
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
@@ -272,20 +273,21 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 # -- matrices --------------------------------------------------------------------------------------------
 
 
-def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
+def matrix_bytes(document: ProductDocument, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
     """A matrix as bytes: values (float32 or int32) and codes (uint32); float64 and uint64 for f64.
 
     For sparse A also the counterpart of each element: of dense A in the compressed one, and back.
     """
-    operand = state.ins.matrices.get(name)
+    operation = document.operation
+    operand = document.ins.matrices.get(name)
     if operand is None:
         return {}
     if codes is None:
-        data = code_bytes(operand.dtype, state.operation.codes(name), state.operation.matrix(name))
+        data = code_bytes(operand.dtype, operation.codes(name), operation.matrix(name))
     else:
         data = code_bytes(operand.dtype, codes)
-    if state.ins.sparse and name in ("A", "stored"):
-        columns = state.operation.stored_columns()
+    if document.ins.sparse and name in ("A", "stored"):
+        columns = operation.stored_columns()
         if name == "stored":
             data["counterpart"] = columns.astype(np.int32).tobytes()
         else:
@@ -305,17 +307,17 @@ def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = 
     return {"values": values.astype(value_type).tobytes(), "codes": codes.astype(code_type).tobytes()}
 
 
-def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, Any]:
+def comparison_bytes(document: ProductDocument, comparison: Comparison) -> dict[str, Any]:
     """D as bytes and, if it is compared, those of the other chip and which cells differ."""
-    data = matrix_bytes(state, "D", comparison.codes)
+    data = matrix_bytes(document, "D", comparison.codes)
     if comparison.other is None:
         return data
-    other = matrix_bytes(state, "D", comparison.other)
+    other = matrix_bytes(document, "D", comparison.other)
     return {
         **data,
         "other_values": other["values"],
         "other_codes": other["codes"],
-        "chips": [state.chip_choice.chip, state.chip_choice.against],
+        "chips": list(document.chips),
         "differ": comparison.differ.astype(np.uint8).tobytes(),
         "differ_count": int(comparison.differ.sum()),
     }
@@ -352,29 +354,6 @@ def delta(old: Any, new: Any) -> dict[str, Any] | None:
     return {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()}
 
 
-def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tuple[Any, ...]]:
-    """The objects that each value of the view is computed from: the same objects mean no change.
-
-    Arrays of operands are immutable, so the same array has the same content.
-    """
-    if state.transfer is not None or comparison is None:
-        words = {name: (state.shown.arrays.get(name),) for name in MATRICES}
-        return {**words, "D": (state.transfer,), "instruction": state.shown.settings}
-    arrays, modifiers = state.operation.arrays, state.operation.modifiers
-    sparse = (arrays["A"], arrays.get("E"), modifiers)
-    return {
-        "A": sparse,
-        "stored": sparse,
-        "B": (arrays["B"],),
-        "C": (arrays["C"],),
-        "D": (comparison.codes, comparison.other, state.chip_choice.against),
-        "E": (arrays.get("E"), modifiers),
-        "SFA": (arrays.get("SFA"), modifiers),
-        "SFB": (arrays.get("SFB"), modifiers),
-        "instruction": (state.ins, modifiers, state.chip_choice.has_result),
-    }
-
-
 def is_same(first: tuple[Any, ...], second: tuple[Any, ...] | None) -> bool:
     """Whether two tuples hold the very same objects."""
     if second is None or len(first) != len(second):
@@ -385,22 +364,23 @@ def is_same(first: tuple[Any, ...], second: tuple[Any, ...] | None) -> bool:
 # -- registers -------------------------------------------------------------------------------------------
 
 
-def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str, Any]]:
+def register_fields(document: ProductDocument, name: str, lane: int) -> list[dict[str, Any]]:
     """The registers of a lane, each in hexadecimal and with its elements from the highest bits down.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     >>> from ptxlab.explorer.edits import SetCell
     >>> SetCell("A", 9, 37, "-3").apply(state)
-    >>> register_fields(state, "A", lane=4)[3]["fields"][2]   # the third from the top of register 3
+    >>> fields = register_fields(state.product, "A", lane=4)[3]["fields"]
+    >>> fields[2]   # the third from the top of register 3
     {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
-    if state.ins.tensors:
+    if document.ins.tensors:
         return []  # threads hold nothing before tcgen05.ld
-    operand = state.ins.operand(name)
+    operand = document.ins.operand(name)
     if operand.layout is None:
         return []
-    registers = state.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
+    registers = document.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
     texts, coords = format_values(operand.dtype.decode_array(codes)), operand.layout.coords()[lane].tolist()
     digits = operand.register_bits // 4
@@ -425,14 +405,15 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
 
     `known` caches them: they are taken from there as long as the array is the same.
     """
-    if state.ins.tensors:
+    document = state.product
+    if document.ins.tensors:
         return {}
-    known = {} if known is None else known
-    for name in state.ins.operands:
-        array = state.result() if name == "D" else state.operation.arrays[name]
+    known, operands = {} if known is None else known, document.ins.operands
+    for name in operands:
+        array = document.result() if name == "D" else document.operation.arrays[name]
         if (name, lane) not in known or known[name, lane][0] is not array:
-            known[name, lane] = array, register_fields(state, name, lane)
-    return {name: known[name, lane][1] for name in state.ins.operands}
+            known[name, lane] = array, register_fields(document, name, lane)
+    return {name: known[name, lane][1] for name in operands}
 
 
 # -- the trace -------------------------------------------------------------------------------------------

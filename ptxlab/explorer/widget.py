@@ -18,10 +18,11 @@ from ..views.static_fallback import StaticFallback
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
 from .forms import Explorable, explorable
+from .history import History
 from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
 from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
-from .state import ExplorerState, History, LoadRequest, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
 from .trace_data import FoundDifference
 from .view import MATRICES, MAX_PINNED, read_only
@@ -389,7 +390,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     def link(self) -> str:
         """Everything as a text to share: ``ptxlab.explore(link)`` opens it again.
 
-        It is short if fills made the matrices: it names these and the seed instead of every register.
+        It is short if edits made the matrices: it repeats these from the seed on. Assigned arrays are in it.
         """
         return self.session.link
 

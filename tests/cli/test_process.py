@@ -39,9 +39,7 @@ def shell(line: str, **settings: str) -> tuple[int, bytes, str]:
 
 @posix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize(
-    "words", some(["list", f"run {S4}", "--help", " ".join(SVG)], 2)
-)
+@pytest.mark.parametrize("words", some(["list", f"run {S4}", "--help", " ".join(SVG)], 2))
 def test_a_full_disk_is_no_success(words: str) -> None:
     assert shell(f"ptxlab {words} > /dev/full") == (
         1,

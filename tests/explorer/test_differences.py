@@ -15,7 +15,8 @@ from ptxlab import PtxlabError
 from ptxlab.differences.search import find_difference as search
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
-from ptxlab.explorer.state import ChipChoice, ExplorerState
+from ptxlab.explorer.product_document import ChipChoice
+from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import find_difference
 from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of

@@ -102,8 +102,8 @@ def snapshot(ex: Any) -> dict[str, Any]:
     traits = {name: getattr(ex.view, name) for name in type(ex.view).__annotations__}
     return {
         "instruction": state.form,
-        "operands": {name: array.tobytes() for name, array in state.shown.arrays.items()},
-        "settings": state.shown.settings,
+        "operands": {name: array.tobytes() for name, array in state.document.arrays.items()},
+        "settings": state.document.settings,
         "history": [*map(id, state.history.past), *map(id, state.history.future)],
         "chips": state.chips,
         "random": repr(state.random.bit_generator.state),
@@ -269,8 +269,8 @@ def test_the_parts_below_answer_or_refuse() -> None:
         "decode_message": decode_message,
         "decode a type": lambda value: decode_message({"type": value}),
         "picture": lambda value: export.picture(state, value),
-        "registers of a name": lambda value: register_fields(state, value, 0),
-        "registers of a lane": lambda value: register_fields(state, "A", value),
+        "registers of a name": lambda value: register_fields(state.document, value, 0),
+        "registers of a lane": lambda value: register_fields(state.document, "A", value),
         "a cell": lambda value: parse_cell.parse(f16, value),
         "a register": lambda value: parse_cell.parse_register(value, 32),
         "a block": parse_cell.parse_cells,
@@ -487,10 +487,12 @@ def damaged(link: str, choose: random.Random) -> str:
             words = head.get(part, {})
             inner[part] = {**words, choose.choice((*words, "moon", "swizzle", "A")): value}
         case 8:
-            part = choose.choice(("fills", "skipped", "data"))
+            part = choose.choice(("fills", "skipped", "data", "log", "over"))
             inner[part] = [
                 *head.get(part, []),
-                choose.choice((value, ["A", value], ["C", "one-hot", 1, value])),
+                choose.choice(
+                    (value, ["A", value], ["C", "one-hot", 1, value], ["set_cell", "A", 1, value, "1"])
+                ),
             ]
         case _:
             inner[name] = value

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import zlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from ptxlab import Instruction, PtxlabError
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     FillMatrix,
+    Paste,
     SetCell,
+    SetMove,
     SetOption,
     SetRegister,
     SetRegisters,
@@ -27,9 +31,13 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
+from ptxlab.explorer.history import MAX_LOGGED, MAX_LOGGED_TEXT, UNDO_LIMIT
 from ptxlab.explorer.instruction_info import toolbar
-from ptxlab.explorer.links import MAX_FILLS, open_link, share_link
-from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
+from ptxlab.explorer.links import open_link, share_link
+from ptxlab.explorer.product_document import ProductDocument
+from ptxlab.explorer.session import PageSession
+from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.view import SHAREABLE
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
@@ -53,6 +61,8 @@ F64 = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
 QUADS = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 KINDS = [DENSE, HALF, SPARSE, TF32, WGMMA, LARGE, NVF4, F64, QUADS, WMMA]
+
+OLD_LINKS = Path(__file__).with_name("links.json")
 
 #: One form of every family, shape and type of A and D: of those with many N the smallest.
 SAMPLE = list(
@@ -230,7 +240,7 @@ def test_history_is_bounded_and_shares_what_did_not_change() -> None:
     for step in range(UNDO_LIMIT + 20):
         SetCell("C", 0, 0, str(step + 1)).apply(state)
     assert len(state.history.past) == UNDO_LIMIT
-    assert len({id(step.operation.arrays["A"]) for step in state.history.past}) == 1
+    assert len({id(step.document.arrays["A"]) for step in state.history.past}) == 1
     while state.undo():
         pass
     assert state.values("C")[0, 0] == 20
@@ -355,15 +365,15 @@ def test_a_refused_step_back_over_an_instruction_leaves_everything() -> None:
 
 def test_history_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole matrices that change each time, of changing instructions: the oldest go, the newest stay."""
-    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 20_000)
+    monkeypatch.setattr("ptxlab.explorer.history.HISTORY_BYTES", 20_000)
     state = ExplorerState(ptxlab.instruction(HALF))
     for step in range(40):
         SetValues("C", np.full((16, 8), step)).apply(state)
         change_instruction(state, ptxlab.instruction(DENSE if step % 2 else HALF))
-        arrays = {id(array): array for each in state.history.past for array in each.operation.arrays.values()}
+        arrays = {id(array): array for each in state.history.past for array in each.document.arrays.values()}
         assert sum(array.nbytes for array in arrays.values()) <= 20_000
     assert 3 < len(state.history.past) < 40
-    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 1)
+    monkeypatch.setattr("ptxlab.explorer.history.HISTORY_BYTES", 1)
     SetCell("C", 0, 0, "7").apply(state)
     assert len(state.history.past) == 1 and state.undo() and state.values("C")[0, 0] == 39
 
@@ -563,7 +573,7 @@ def test_a_link_of_a_fill_that_was_edited_has_the_fill_and_the_edit() -> None:
 
 def test_a_link_after_more_random_fills_than_it_follows() -> None:
     ex = ptxlab.explore(DENSE)
-    for _ in range(MAX_FILLS + 5):
+    for _ in range(MAX_LOGGED + 5):
         FillMatrix("B", "random").apply(ex.state)
     assert shown(ptxlab.explore(ex.link).state) == shown(ex.state)
 
@@ -586,6 +596,133 @@ def test_a_link_of_the_first_version_opens() -> None:
     like.apply(SetCell("A", 9, 13, "0.25"))
     assert shown(ex.state) == shown(like.state)
     assert (ex.lane, ex.view.colour_by, ex.chip) == (7, "value", "sm_80")
+
+
+def content(session: PageSession) -> dict[str, Any]:
+    """Everything that a link carries, as `links.json` has it."""
+    state, view = session.state, session.view
+    digest = hashlib.sha256()
+    for name, array in sorted(state.document.arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    form, document = state.form, state.document
+    is_product = isinstance(document, ProductDocument)
+    return {
+        "instruction": form.mnemonic,
+        "a_space": getattr(form, "a_space", None),
+        "arrays": digest.hexdigest()[:32],
+        "options": document.options if is_product else [list(document.location), document.element],
+        "chips": list(state.chips),
+        "seed": state.seed,
+        "view": {name: getattr(view, name) for name in SHAREABLE},
+        "memory": bool(view.memory),
+        "load": view.load.get("mnemonic", ""),
+        "result": hashlib.sha256(state.registers("D").tobytes()).hexdigest()[:32],
+    }
+
+
+@each("link,expected", lambda: [(row.pop("link"), row) for row in json.loads(OLD_LINKS.read_text())])
+def test_links_of_the_second_version_open(link: str, expected: dict[str, Any]) -> None:
+    """Links of ptxlab before links had logs: of fills, edits, options, pastes, arrays, masks, transfers."""
+    session = PageSession(link)
+    assert content(session) == expected
+    again = PageSession(session.link)
+    assert content(again) == expected and again.link == session.link
+
+
+def with_log(*log: Any, instruction: str = DENSE, **parts: Any) -> str:
+    """A link of the third version, made by hand."""
+    line = json.dumps({"instruction": instruction, "log": log, **parts}).encode()
+    return "ptxlab:c" + base64.urlsafe_b64encode(zlib.compress(line + b"\n")).decode().rstrip("=")
+
+
+def test_a_log_that_grows_too_long_becomes_arrays() -> None:
+    """So does one after an array; the random numbers go on all the same."""
+    ex = ptxlab.explore(DENSE)
+    ex.apply(FillMatrix("A", "random"))
+    ex.B = np.eye(64, 8)
+    assert ex.state.log.messages == ()
+    ex.apply(FillMatrix("C", "random"))
+    assert len(ex.state.log.messages) == 1 and ex.state.log.messages[0].generator
+    ex.apply(Paste("A", 0, 0, "1\t" * 63 + "1" + " " * MAX_LOGGED_TEXT))
+    assert ex.state.log.messages == () and ex.A[0].all()
+    for count in range(MAX_LOGGED + 2):
+        ex.apply(SetCell("C", 0, 0, str(count)))
+    assert len(ex.state.log.messages) == 1 and len(ex.link) < 2500
+    again = ptxlab.explore(ex.link)
+    assert shown(again.state) == shown(ex.state) and again.link == ex.link
+    for _ in range(3):
+        ex.undo()
+    assert len(ex.state.log.messages) == MAX_LOGGED - 1
+    assert shown(ptxlab.explore(ex.link).state) == shown(ex.state)
+
+
+FILL = ["fill_matrix", "B", "random", 0, 0]
+
+
+def test_a_link_is_the_log_of_messages() -> None:
+    """Fills draw the numbers that they drew; those of undone fills are passed over."""
+    ex = ptxlab.explore(DENSE, seed=3)
+    ex.apply(FillMatrix("A", "random"), SetCell("A", 9, 13, "-3"))
+    ex.apply(FillMatrix("B", "random"))
+    ex.undo()
+    ex.apply(FillMatrix("B", "normal"))
+    again = ptxlab.explore(ex.link)
+    assert shown(again.state) == shown(ex.state) and again.link == ex.link
+    for explorer in (ex, again):
+        explorer.apply(FillMatrix("C", "random"))
+    np.testing.assert_array_equal(again.C, ex.C)
+    by_hand = ptxlab.explore(with_log(["fill_matrix", "A", "random"], ["set_cell", "A", 9, 13, "-3"], seed=3))
+    np.testing.assert_array_equal(by_hand.A, ex.A)
+
+
+def test_random_numbers_of_a_link_do_not_depend_on_what_was_undone() -> None:
+    """Words of other shapes, an odd number of them, were drawn and undone before the form changed."""
+    ex = ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x4.b32", seed=4)
+    ex.apply(FillMatrix("A", "random"))
+    ex.undo()
+    ex.apply(SetMove("count", "x16"), FillMatrix("A", "random"))
+    ex.apply(ChooseInstruction("tcgen05.ld.sync.aligned.16x64b.x2.b32"))
+    ex.apply(FillMatrix("A", "random"))
+    like = ptxlab.explore("wmma.load.a.sync.aligned.row.m8n8k128.b1")
+    like.apply(FillMatrix("A", "random"))
+    like.undo()
+    like.apply(FillMatrix("A", "random"))
+    for explorer in (ex, like):
+        again = ptxlab.explore(explorer.link)
+        for shared in (explorer, again):
+            shared.apply(FillMatrix("A", "random"))
+        assert ptxlab.explore(again.link).state.codes("A").tobytes() == explorer.state.codes("A").tobytes()
+
+
+@each(
+    "link,sentence",
+    [
+        (with_log("fill"), "has no message 'fill'"),
+        (with_log(["choose_instruction", DENSE]), "has no message"),
+        (with_log(["fill_matrix", "B"]), "pattern is missing"),
+        (with_log(["fill_matrix", "Q", "random", 0, 0]), "Q"),
+        (with_log(["fill_matrix", "B", "moon", 0, 0]), "cannot be filled with 'moon'"),
+        (with_log(["set_cell", "A", 99, 0, "1"]), r"A\[99\]\[0\] does not exist"),
+        (with_log(["set_cell", "A", 10**30, 0, "1"]), "at most"),
+        (with_log(["set_cell", "A", 0, 0, "9"]), "s4 holds"),
+        (with_log(["set_cell", "A", "0", 0, "9"]), "takes a whole number"),
+        (with_log(["set_cell", [], 0, 0, "9"]), "takes a text"),
+        (with_log(["fill_matrix@", "B", "random"]), "damaged"),
+        (with_log(["fill_matrix@-1", "B", "random"]), "damaged"),
+        (with_log(["fill_matrix@" + "f" * 33, "B", "random"]), "damaged"),
+        (with_log(["set_move", "shape", "16x64b"]), "multiplies matrices"),
+        (with_log(*[FILL] * (MAX_LOGGED + 1)), "damaged"),
+        (with_log(over=["A"]), "registers that"),
+        (with_log(data=[["A"]]), "registers that"),
+        (with_log(at=[None], element="b16"), "damaged"),
+        (with_log(instruction="ldmatrix.sync.aligned.m8n8.x4.b16"), "damaged"),
+        (with_log(instruction="ldmatrix.sync.aligned.m8n8.x4.b16", at=["x"], element="b16"), "damaged"),
+        (with_log(FILL, instruction="ldmatrix.sync.aligned.m8n8.x4.b16", at=[None], element="b16"), "'B'"),
+    ],
+)
+def test_a_bad_log_is_one_sentence(link: str, sentence: str) -> None:
+    refuses(sentence, ptxlab.explore, link)
 
 
 # -- observing -------------------------------------------------------------------------------------------

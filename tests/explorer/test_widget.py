@@ -26,7 +26,8 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.parse_cell import format_value
-from ptxlab.explorer.state import Comparison, ExplorerState
+from ptxlab.explorer.product_document import Comparison
+from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import dot_product_steps
 from ptxlab.explorer.view import register_fields
 from ptxlab.instruction import mma_instructions
@@ -124,7 +125,7 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for operand in ins.operands.values():
         for lane in (0, ins.lanes - 1):
-            rows = register_fields(state, operand.name, lane)
+            rows = register_fields(state.document, operand.name, lane)
             assert len(rows) == operand.registers
             for row in rows:
                 bits = {field["low"]: int(field["bits"], 2) for field in row["fields"]}
