@@ -599,8 +599,9 @@ def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explo
         encoding="utf-8"
     )
     for role in ("sign", "exponent"):
-        hue, part = EXPLORER[role]
-        rule = rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, {hue.lower()} {100 * part:.0f}%"
+        colour, part = EXPLORER[role]
+        hue = next(name for name, value in palette.HUES.items() if value == colour)
+        rule = rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, var\(--ptx-{hue}\) {100 * part:.0f}%"
         assert re.search(rule, sheet), role
 
 
