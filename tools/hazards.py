@@ -50,7 +50,7 @@ _LIMITS = """
 - A flag is a word that is written with a strong store (atomic, volatile, relaxed). What a warp did before a
   fence or a release is on it if the store comes after that, by the warp or by one that has met it at a
   barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails, and gets what was on
-  it before (if more than 32 warps do so in one instruction, each gets what all have put there). Whoever
+  it before (if more than 8 warps do so in one instruction, each gets what all have put there). Whoever
   loads the flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with
   a warp that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks
   that do not run in one batch any flag counts.

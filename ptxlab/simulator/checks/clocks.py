@@ -269,11 +269,15 @@ class Clocks:
         has_matrix = self._matrix is not None
         for flags in (self.in_block,) if traits.cta_scope else (self.in_block, self.everywhere):
             nearer = self.in_block if flags is self.everywhere else None
-            for part in turns(access) if reads and writes and flags.has_fenced else (access,):
-                if reads:
-                    flags.read(part, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
-                if writes:
-                    flags.write(part, self.time.now, self.block_time, has_matrix, nearer)
+            parts = turns(access) if reads and writes and flags.has_fenced else []
+            for part in parts:
+                flags.read(part, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
+                flags.write(part, self.time.now, self.block_time, has_matrix, nearer)
+            # many atomic operations at a word at once: as if each saw what all put there
+            if writes and not parts:
+                flags.write(access, self.time.now, self.block_time, has_matrix, nearer)
+            if reads and not parts:
+                flags.read(access, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
 
     def read_flags_since(self, threads: NDArray[Any], time: int) -> NDArray[np.bool_]:
         """Whether each thread's warp has read a flag after a time, itself or through a barrier."""

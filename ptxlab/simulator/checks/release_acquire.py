@@ -13,7 +13,6 @@ assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from ..threads import Batch
 
 _WORD = 4  # bytes of a flag
 _MAX_WARPS = 1 << 12  # of a batch; with more, what one warp of a block releases counts for all of the block
-_MAX_TURNS = 32  # of warps at a word, in one instruction
+_MAX_TURNS = 8  # of warps at a word, in one instruction
 _ROW_BYTES = 1 << 25  # of rows until those that nobody needs are dropped
 
 _Rows = NDArray[np.int32]  # numbers of rows, by warp or by flag
@@ -330,25 +329,26 @@ class ReleaseAcquire:
         return any(bool((each != each[0]).any()) for each in blocks)
 
 
-def turns(access: Access) -> Iterator[Access]:
-    """An atomic operation in parts, in each of which one warp at most accesses a word.
+def turns(access: Access) -> list[Access]:
+    """An atomic operation in parts, in each of which one warp at most accesses a word; none if they are many.
 
-    Warps take turns at a word, and each sees what those before it have put there, and not its own. So many
-    that this would take long do it at once, as if each saw what all others do.
+    Warps take turns at a word, and each sees what those before it have put there.
     """
     orders = [_turns_at_words(piece, access.width) for piece in access.pieces]
     count = 1 + max((int(order.max(initial=0)) for order in orders), default=0)
-    if count == 1 or count > _MAX_TURNS:
-        yield access
-        return
-    for turn in range(count):
+    if count == 1:
+        return [access]
+    parts: list[Access] = []
+    for turn in range(count) if count <= _MAX_TURNS else ():
         pieces = [
             replace(
                 piece, chosen=None, offsets=piece.offsets[order == turn], threads=piece.threads[order == turn]
             )
             for piece, order in zip(access.pieces, orders, strict=True)
         ]
-        yield replace(access, threads=np.concatenate([piece.threads for piece in pieces]), pieces=pieces)
+        threads = np.concatenate([piece.threads for piece in pieces])
+        parts.append(replace(access, threads=threads, pieces=pieces))
+    return parts
 
 
 def _turns_at_words(piece: Piece, width: int) -> NDArray[np.int64]:
