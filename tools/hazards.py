@@ -30,7 +30,9 @@ by a trap, and deadlocks end the simulation, as most of them end a kernel on a G
 `python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
 exists in a broken and a fixed version. `python -m tools.probe_hazards` runs others, with many blocks and
 values that change all the time, on a GPU; its counts are the evidence below. A kind without a count says "not
-measured": it ends a kernel, lets it hang, or needs a GPU that was not at hand.
+measured": it ends a kernel, lets it hang, or needs a GPU that was not at hand. What happens before what is
+stated in plain Python in `ptxlab/simulator/checks/clocks_plain.py`; random kernels race here where they do
+by that.
 
 ## Kinds
 
@@ -47,10 +49,11 @@ _LIMITS = """
   global memory two readers, of different warps where possible.
 - A flag is a word that is written with a strong store (atomic, volatile, relaxed). What a warp did before a
   fence or a release is on it if the store comes after that, by the warp or by one that has met it at a
-  barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails. Whoever loads the
-  flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with a warp
-  that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks that
-  do not run in one batch any flag counts.
+  barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails, and gets what was on
+  it before (if more than 8 warps do so in one instruction, each gets what all have put there). Whoever
+  loads the flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with
+  a warp that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks
+  that do not run in one batch any flag counts.
 - Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
   race for loads of what another block wrote, if the reader's block had loaded from the array before that was
   written and no fence of its has emptied the cache since, or if it asks for less: by a flag read with

@@ -75,7 +75,8 @@ def compile_without_cache():
     with _changing:
         if globals()["fill"].stats.cache_path is not None:
             for name, (module, options) in _options.items():
-                module[name] = njit(**options)(module[name].py_func)
+                function = module[name]  # itself plain, if what is compiled has another name
+                module[name] = njit(**options)(getattr(function, "py_func", function))
 
 
 # -- most numbers, with vector instructions ------------------------------------------------------------------

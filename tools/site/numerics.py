@@ -44,7 +44,8 @@ def page() -> Page:
         "f16, bf16 and tf32, 13 bits for the FP8 of `wgmma`. Their sum is exact; it is truncated toward "
         "zero for f32, or rounded to nearest even for f16. A zero result is +0. The chip has no FP8 "
         "`mma.sync`: the compiler converts the elements to f16, runs the lower and the upper pairs of each "
-        "register through two such steps that start from zero, and adds C at the end."
+        "register through two such steps that start from zero, and adds C at the end. "
+        "`ptxlab/numerics/fused_plain.py` is the step in plain Python, for one element."
     )
     out.heading(2, "What a B200 does with tcgen05.mma")
     out.add(

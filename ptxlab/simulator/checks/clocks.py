@@ -1,5 +1,8 @@
 """Vector clocks: which accesses of other threads happen before a thread's next one.
 
+`clocks_plain.py` states the rule, with sets of accesses; with named barriers and mbarriers beside flags more
+order is assumed here (`release_acquire.py`).
+
 Every event has a logical time, a number that only grows. A thread's vector clock holds, for each other
 thread, the time up to which it knows what that thread did. Synchronisation merges clocks element by element.
 
@@ -20,7 +23,7 @@ from ..events import Access
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .opcode_traits import Traits
-from .release_acquire import ReleaseAcquire
+from .release_acquire import ReleaseAcquire, turns
 
 _COLUMNS = 8
 _ROWS = 4
@@ -80,9 +83,8 @@ class Clocks:
         self.lanes = batch.block_lanes
         self._published_before = published
         self.first_thread = len(published) * self.lanes  # the batch's first thread, counted in the launch
-        self.block_time = np.full(
-            batch.count, time.now, dtype=np.int64
-        )  # the last barrier of the whole block
+        #: The last barrier of each whole block.
+        self.block_time = np.full(batch.count, time.now, dtype=np.int64)
         #: Up to when a block knows what other blocks of its cluster read in shared memory, and what each of
         #: them wrote, or read in global memory.
         self.cluster_time = np.full(batch.count, time.now, dtype=np.int64)
@@ -266,10 +268,15 @@ class Clocks:
             self.fence(access.threads, cta_scope=traits.cta_scope, acquires=traits.acquires)
         has_matrix = self._matrix is not None
         for flags in (self.in_block,) if traits.cta_scope else (self.in_block, self.everywhere):
-            if writes:
-                nearer = self.in_block if flags is self.everywhere else None
+            nearer = self.in_block if flags is self.everywhere else None
+            parts = turns(access) if reads and writes and flags.has_fenced else []
+            for part in parts:
+                flags.read(part, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
+                flags.write(part, self.time.now, self.block_time, has_matrix, nearer)
+            # many atomic operations at a word at once: as if each saw what all put there
+            if writes and not parts:
                 flags.write(access, self.time.now, self.block_time, has_matrix, nearer)
-            if reads:
+            if reads and not parts:
                 flags.read(access, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
 
     def read_flags_since(self, threads: NDArray[Any], time: int) -> NDArray[np.bool_]:

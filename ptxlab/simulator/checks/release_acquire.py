@@ -13,6 +13,7 @@ assumed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..threads import Batch
 
 _WORD = 4  # bytes of a flag
 _MAX_WARPS = 1 << 12  # of a batch; with more, what one warp of a block releases counts for all of the block
+_MAX_TURNS = 8  # of warps at a word, in one instruction
 _ROW_BYTES = 1 << 25  # of rows until those that nobody needs are dropped
 
 _Rows = NDArray[np.int32]  # numbers of rows, by warp or by flag
@@ -107,7 +109,7 @@ class ReleaseAcquire:
         self._size = batch.grid.cluster_size
         self._grain = 1 if in_block or warps <= _MAX_WARPS else self._warps  # warps of a column
         self._times = _Times(self._warps if in_block else warps // self._grain)
-        #: Rows by warp: what it has acquired; what it has seen on flags; what it had seen at its last fence.
+        #: Rows by warp: what it has acquired; has seen on flags; had acquired at its last fence.
         self.known, self.seen, self._at_fence = np.zeros((3, warps), dtype=np.int32)
         #: Rows of what each warp can release, and the fence or barrier of its block up to which they are so.
         self._released = np.zeros(warps, dtype=np.int32)
@@ -165,10 +167,10 @@ class ReleaseAcquire:
         self.fenced[warps] = time
         self._block_time[warps] = block_time[warps // self._warps]
         self._cluster_writes[warps] = cluster_writes[warps // self._warps]
-        self._at_fence[warps] = self.seen[warps]
         if acquires:
             self.known[warps] = self.seen[warps]
             self.acquired[warps] = np.maximum(self.acquired[warps], self.read_flag[warps])
+        self._at_fence[warps] = self.known[warps]
 
     def write(
         self,
@@ -328,6 +330,41 @@ class ReleaseAcquire:
             times += [self.own_block_times(everyone, seen=seen) for seen in (False, True)]
         blocks = [each.reshape(shape) for each in times]
         return any(bool((each != each[0]).any()) for each in blocks)
+
+
+def turns(access: Access) -> list[Access]:
+    """An atomic operation in parts, in each of which one warp at most accesses a word; none if they are many.
+
+    Warps take turns at a word, and each sees what those before it have put there.
+    """
+    orders = [_turns_at_words(piece, access.width) for piece in access.pieces]
+    count = 1 + max((int(order.max(initial=0)) for order in orders), default=0)
+    if count == 1:
+        return [access]
+    parts: list[Access] = []
+    for turn in range(count) if count <= _MAX_TURNS else ():
+        pieces = [
+            replace(
+                piece, chosen=None, offsets=piece.offsets[order == turn], threads=piece.threads[order == turn]
+            )
+            for piece, order in zip(access.pieces, orders, strict=True)
+        ]
+        threads = np.concatenate([piece.threads for piece in pieces])
+        parts.append(replace(access, threads=threads, pieces=pieces))
+    return parts
+
+
+def _turns_at_words(piece: Piece, width: int) -> NDArray[np.int64]:
+    """For each thread, how many warps before its own access the same word."""
+    words, warps = piece.offsets // max(width, _WORD), piece.threads >> 5
+    order = np.lexsort((warps, words))
+    new_word = np.diff(words[order], prepend=-1) != 0
+    new_warp = (np.diff(warps[order], prepend=-1) != 0) & ~new_word
+    count = np.cumsum(new_warp)
+    before = np.maximum.accumulate(np.where(new_word, count, 0))
+    result = np.empty(len(words), dtype=np.int64)
+    result[order] = count - before
+    return result
 
 
 def _by_words(piece: Piece, width: int, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:

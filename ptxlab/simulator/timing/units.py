@@ -126,9 +126,8 @@ class ChipTiming:
     atomic_word: float = _row(1.48, "measured: atomic operations on 1 to 2^20 words")
     barrier: float = _row(12, "measured: bar.sync of 1 to 32 warps")
     mbarrier: float = _row(20, "measured: arrive and wait")
-    tma_load: float = _row(
-        0.25, "assumed: a line of 128 bytes a cycle; 105 bytes were measured"
-    )  # of a sector
+    #: Cycles of TMA for a sector that it loads, and for one that it stores.
+    tma_load: float = _row(0.25, "assumed: a line of 128 bytes a cycle; 105 bytes were measured")
     tma_store: float = _row(1, "measured: tensor stores of 8 to 256 rows, one SM")
     l1_kept: float = _row(0.8, _FITTED)  # fraction of L1 that holds useful data
     l2_kept: float = _row(0.6, _FITTED)
