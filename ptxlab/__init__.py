@@ -20,7 +20,7 @@ from .isa.dtypes import DTYPES, dtype
 from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
-    from .course.record import progress
+    from .course.progress_record import progress
     from .gemm.compressed import compress, prune
     from .gemm.matmul import matmul
     from .gpu.measure import measure
@@ -66,7 +66,7 @@ _FUNCTIONS = {
     "measure": "gpu.measure",
     "measured": "gpu.records",
     "models": "numerics",
-    "progress": "course.record",
+    "progress": "course.progress_record",
     "prune": "gemm.compressed",
     "repack": "isa.repack",
     "simulating": "simulation",

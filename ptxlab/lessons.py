@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from .course.checking import Exercise
 from .course.course_map import CourseMap, course_map
-from .course.record import Progress, forget, progress, record
+from .course.progress_record import Progress, forget, progress, record
 from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
 from .errors import wrapped
 from .question import Verdict

@@ -14,8 +14,8 @@ from .simulator.kernel import Kernel, build_kernel
 from .simulator.timing.launch_profile import LaunchProfile as Profile
 
 if TYPE_CHECKING:
+    from .adapters.framework_session import Session
     from .adapters.numba import NumbaKernel
-    from .adapters.session import Session
     from .adapters.triton import TritonKernel
 
 __all__ = ["Profile", "RecordedOperands", "Simulation", "kernel", "simulating"]
@@ -88,6 +88,6 @@ def simulating(
             add[(8,)](x, y, out, 1000, BLOCK=128)
         session.results[0].hazards
     """
-    from .adapters.session import Session
+    from .adapters.framework_session import Session
 
     return Session(chip, check, show, trace, profile)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .isa.tcgen05.form import TensorControl
-from .isa.tcgen05.mma import TensorInstruction
-from .isa.tcgen05.transfer import TensorTransfer
+from .isa.tcgen05.tcgen05_form import TensorControl
+from .isa.tcgen05.tcgen05_mma import TensorInstruction
+from .isa.tcgen05.tcgen05_transfer import TensorTransfer
 
 __all__ = ["TensorControl", "TensorInstruction", "TensorTransfer"]

@@ -48,7 +48,7 @@ from ptxlab.isa.operation import Operation
 from ptxlab.isa.product_form import ProductForm
 from ptxlab.isa.targets import chip_of_target
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ptxlab.isa.tensor_memory import LANES, TensorLayout, TensorOperand
+from ptxlab.isa.tensor_operand import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate

@@ -17,7 +17,7 @@ import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.course.exercises import attention as lesson
 from ptxlab.gemm import attention
-from ptxlab.gemm.attention import Attention
+from ptxlab.gemm.attention_kernel import Attention
 from ptxlab.simulation import Simulation
 
 __all__ = ["POINTS", "Point", "grade"]

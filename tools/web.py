@@ -35,7 +35,7 @@ from . import npm, pyodide
 ROOT = npm.ROOT
 ESBUILD = "0.25.11"
 #: What only the page of kernels needs, an archive of its own.
-KERNELS = ("cli/kernel_page.py", "cli/simulate.py", "explorer/kernel_steps.py", "simulator")
+KERNELS = ("cli/kernel_page.py", "cli/simulate_commands.py", "explorer/kernel_steps.py", "simulator")
 #: Packages and modules of ptxlab that the page of the Explorer does not import.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/jupyter", "cli/lab.py",

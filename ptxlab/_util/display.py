@@ -13,8 +13,8 @@ from typing import Any
 DISPLAYS = {
     "Kernel": {"html": "ptxlab.views.annotated_source:kernel_html"},
     "LaunchProfile": {
-        "html": "ptxlab.views.launch_profile:launch_html",
-        "text": "ptxlab.views.launch_profile:profile_text",
+        "html": "ptxlab.views.predicted_time:launch_html",
+        "text": "ptxlab.views.predicted_time:profile_text",
     },
     "Operation": {"explore": "ptxlab.explorer:explore_operands"},
     "Result": {

@@ -9,7 +9,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target, chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .cubin import embedded_ptx
-from .session import version_errors
+from .framework_session import version_errors
 
 if TYPE_CHECKING:
     from .numba import NumbaKernel
@@ -40,7 +40,7 @@ def compiled_kernel(compiled: Any, name: str | None, target: str) -> Kernel | Nu
         return NumbaKernel(compiled, name, divmod(chip_number(check_target(target)), 10))
     if ("cutlass", "JitCompiledFunction") in owners:
         with version_errors("cutlass"):
-            from .cute import compiled_function
+            from .cute_dsl import compiled_function
         return compiled_function(compiled, name)
     if ("cupy", "RawKernel") in owners:
         from .cupy import raw_kernel

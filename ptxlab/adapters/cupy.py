@@ -15,8 +15,8 @@ from typing import Any
 from .._util.arguments import as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import host_array, is_array
-from .session import Former, Patch, Session, current_session, in_session, installed, version_errors
+from .framework_session import Former, Patch, Session, current_session, in_session, installed, version_errors
+from .host_arrays import host_array, is_array
 
 
 def raw_kernel(compiled: Any, target: str) -> Kernel:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import host_array, is_array
 from .cubin import embedded_ptx
-from .session import Former, Session, imported, in_session, installed
+from .framework_session import Former, Session, imported, in_session, installed
+from .host_arrays import host_array, is_array
 
 _CONVENTION = "cutile_python_v1"
 

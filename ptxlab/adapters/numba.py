@@ -35,9 +35,9 @@ from ..simulator.decode import variable_title
 from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
-from .arrays import array_at, device_memory, host_array, is_array
-from .session import Former, Patch, Session, current_session, in_session, installed, replacing
-from .source import python_source
+from .framework_session import Former, Patch, Session, current_session, in_session, installed, replacing
+from .host_arrays import array_at, device_memory, host_array, is_array
+from .python_source import python_source
 
 _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
 #: Argument types of the signatures passed to `cuda.jit` inside a session.

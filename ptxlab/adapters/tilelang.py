@@ -29,9 +29,9 @@ from ..errors import PtxlabError
 from ..gpu.compiler import header_folders
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
-from .session import Former, Patch, Session, in_session, installed, open_session
-from .source import PythonLines, generated_lines
+from .framework_session import Former, Patch, Session, in_session, installed, open_session
+from .host_arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
+from .python_source import PythonLines, generated_lines
 
 if not is_nvrtc_available:
     raise PtxlabError("TileLang's kernels need its NVRTC backend: pip install cuda-python")

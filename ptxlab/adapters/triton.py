@@ -37,11 +37,10 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.targets import max_shared
 from ..memory import TensorMap
 from ..simulator import Result
-from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.launch_arguments import as_grid
 from ..simulator.timing.launch_profile import LaunchProfile
-from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
-from .session import (
+from .framework_session import (
     Former,
     Patch,
     Session,
@@ -52,7 +51,8 @@ from .session import (
     replacing,
     version_errors,
 )
-from .source import python_source
+from .host_arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
+from .python_source import python_source
 
 #: Types of scalars, by Triton's names.
 _SCALARS: dict[str, Any] = {

@@ -30,9 +30,18 @@ from warp._src.apic.types import APICLaunchInfo
 from ..errors import PtxlabError
 from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import HostMemory, array_at, host_array, is_array
-from .session import Former, Patch, Session, current_session, imported, in_session, installed, replacing
-from .source import generated_lines, python_text
+from .framework_session import (
+    Former,
+    Patch,
+    Session,
+    current_session,
+    imported,
+    in_session,
+    installed,
+    replacing,
+)
+from .host_arrays import HostMemory, array_at, host_array, is_array
+from .python_source import generated_lines, python_text
 
 _THREADS = 256  # threads of a block, by default
 _WITHOUT_MATHDX = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}

@@ -20,7 +20,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any, parse_every
 from ..isa.tcgen05 import Tcgen05Mma
-from .arguments import form_of, operand_name
+from .instruction_arguments import form_of, operand_name
 from .output import Style, one_line
 from .parser import parse
 

@@ -35,15 +35,16 @@ COMMANDS = {
     "sass": Command("lookup", "print the machine code of an instruction; needs no GPU"),
     "models": Command("lookup", "describe the arithmetic of every chip, and how it is known"),
     "descriptor": Command(
-        "memory",
+        "memory_commands",
         "decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list those of a tile",
     ),
     "conflicts": Command(
-        "memory",
+        "memory_commands",
         "count the bank conflicts of one access to shared memory, and find a pitch or a swizzle without them",
     ),
     "repack": Command(
-        "memory", "find the conversions, shuffles and permutes from one operand's registers to another's"
+        "memory_commands",
+        "find the conversions, shuffles and permutes from one operand's registers to another's",
     ),
     "run": Command("compute", "run an instruction on random registers"),
     "trace": Command(
@@ -53,9 +54,10 @@ COMMANDS = {
         "compute",
         "measure latency and throughput of an instruction, with clock, power and temperature",
     ),
-    "simulate": Command("simulate", "run a kernel of CUDA C++ or PTX without a GPU, bit for bit"),
+    "simulate": Command("simulate_commands", "run a kernel of CUDA C++ or PTX without a GPU, bit for bit"),
     "profile": Command(
-        "simulate", "predict how long a launch takes on an H200, without one, and what its warps wait for"
+        "simulate_commands",
+        "predict how long a launch takes on an H200, without one, and what its warps wait for",
     ),
     "check": Command(
         "check",

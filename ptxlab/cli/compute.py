@@ -28,8 +28,8 @@ from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..views.trace_text import trace_lines, trace_title
 from . import output
-from .arguments import Tcgen05, product_of
 from .commands import Index, Instruction, Json, Selector
+from .instruction_arguments import Tcgen05, product_of
 from .output import PICTURE, Printed, Style, as_json
 
 _SHOWN_ROWS = 16  # of a matrix

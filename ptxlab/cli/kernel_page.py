@@ -15,7 +15,7 @@ from ..explorer.worker import Encoded, encode
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .output import one_line
-from .simulate import array_changes, launch_sizes, parse_value
+from .simulate_commands import array_changes, launch_sizes, parse_value
 
 __all__ = ["KernelTab"]
 

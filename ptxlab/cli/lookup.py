@@ -30,9 +30,9 @@ from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
 from ..views.tile_pictures import operand_tile
 from . import output
-from .arguments import Tcgen05, find_operand, form_of, names_tcgen05, operand_name
 from .commands import Family, Flags, Index, Instruction, Json, OperandName, Selector, Swizzle, Transposed
-from .memory import tile_facts
+from .instruction_arguments import Tcgen05, find_operand, form_of, names_tcgen05, operand_name
+from .memory_commands import tile_facts
 from .output import (
     PICTURE,
     Printed,

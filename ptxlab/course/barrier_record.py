@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..simulator import Observer
 from ..simulator.events import Access, Inspection, Synchronisation
-from ..simulator.instructions.mbarriers import BarrierState
+from ..simulator.instructions.mbarrier_builders import BarrierState
 from ..views import Cell, Grid, Header
 from ..views.grid import State, named_headers
 from .spans import Span, over_time

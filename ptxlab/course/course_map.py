@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ..errors import listing
-from .record import progress
+from .progress_record import progress
 from .syllabus import LESSONS, Lesson, lessons_of
 
 _PART = "display:flex;flex-wrap:wrap;gap:6px;margin:2px 0 12px"

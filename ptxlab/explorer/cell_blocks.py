@@ -15,7 +15,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
 from ..isa.operation import Operation
 from .parse_cell import format_value, parse, range_words, value_range
-from .refusals import RefusedEdit
+from .refused_edit import RefusedEdit
 
 
 class CellRange(NamedTuple):

@@ -31,11 +31,11 @@ from .messages import Message
 from .migrate import migrate_operands, migrate_transfer
 from .parse_cell import parse_block, parse_register
 from .product_document import check_register
-from .refusals import BrokenStructure, with_codes
+from .refused_edit import BrokenStructure, with_codes
 from .start import Document, as_product, as_transfer
 from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 from .transfer_parts import PARTS, with_part
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -70,7 +70,7 @@ class SetCell(Edit):
     >>> SetCell("A", 0, 1, "9").apply(state)
     Traceback (most recent call last):
         ...
-    ptxlab.explorer.refusals.RefusedEdit: A[0][1]: found 9; s4 holds -8..7
+    ptxlab.explorer.refused_edit.RefusedEdit: A[0][1]: found 9; s4 holds -8..7
     """
 
     name: MatrixName

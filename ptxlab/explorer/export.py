@@ -18,7 +18,7 @@ from ..figures import form_picture
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
 from ..views.colours import Colour
@@ -30,7 +30,7 @@ from .product_document import GPU, NO_CHIP, ProductDocument
 from .state import ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import find_load
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 
 # -- Python code -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.tcgen05.form import CONTROL_FAMILIES
+from ..isa.tcgen05.tcgen05_form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 
 AnyTransfer: TypeAlias = Tcgen05Transfer | TransferForm

@@ -29,7 +29,7 @@ from .memory_view import has_memory_view, is_transposed
 from .product_document import GPU, NO_CHIP
 from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
-from .transfer import PATTERNS, TransferOperation
+from .transfer_document import PATTERNS, TransferOperation
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.instruction_descriptor import ZeroColumnMask
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from ..views.labels import index_runs
 
 MASKS = ("disable_output_lane", "zero_column_mask")

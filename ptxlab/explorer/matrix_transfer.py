@@ -12,11 +12,11 @@ from .._util.arguments import as_index, as_int
 from ..errors import PtxlabError, located, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
-from ..isa.tcgen05.form import element_type
+from ..isa.tcgen05.tcgen05_form import element_type
 from ..isa.transfer import TransferForm
-from ..numerics.transfer import emulate, pack_row, unpack_row
+from ..numerics.emulate_transfer import emulate, pack_row, unpack_row
 from .parse_cell import parse_register
-from .transfer import READ_AS, Codes, Indices, TransferOperation, TransferSide
+from .transfer_document import READ_AS, Codes, Indices, TransferOperation, TransferSide
 
 
 def register_maps(operand: Operand, lane: Indices, element: Indices) -> dict[str, Indices]:

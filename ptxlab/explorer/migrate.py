@@ -26,7 +26,7 @@ from .parse_cell import value_range
 from .product_document import with_option
 from .start import first_transfer
 from .state import ExplorerState
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 
 Array = NDArray[Any]
 

@@ -27,7 +27,7 @@ from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .product_document import GPU, NO_CHIP
 from .quiz import Quiz, Score, ShortQuestion, choose_questions
-from .refusals import RefusedEdit
+from .refused_edit import RefusedEdit
 from .render import Rendering, Sources, render
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of

@@ -21,7 +21,7 @@ from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from ..numerics import has
 from ..numerics.emulate import codes_of_d, model_of
 from ..numerics.models import why_no_model
@@ -30,7 +30,7 @@ from . import fills
 from .cell_blocks import CellRange, cell_range, paste_cells
 from .masks import option_names
 from .parse_cell import parse_cells, parse_register
-from .refusals import RefusedEdit, undefined_metadata, with_codes
+from .refused_edit import RefusedEdit, undefined_metadata, with_codes
 
 GPU = "GPU"  # listed beside the names of chips
 NO_CHIP = ""  # in place of a chip where there is no model: D stays empty

@@ -36,7 +36,7 @@ from .quiz_question import (
     plain_text,
     read_cell,
 )
-from .refusals import with_codes
+from .refused_edit import with_codes
 from .state import ExplorerState
 
 FEW_PRODUCTS = 16  # few enough to add up by hand

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .instruction_info import instruction_info
 from .state import ExplorerState
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 from .transfer_view import transfer_bytes, transfer_info
 from .view import MATRICES, comparison_bytes, matrix_bytes
 

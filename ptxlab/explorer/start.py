@@ -12,7 +12,7 @@ from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.tensor_memory import LANES, split_address
+from ..isa.tensor_operand import LANES, split_address
 from ..isa.transfer import TransferForm
 from .fills import check_seed, filled, start_code
 from .forms import AnyTransfer, Explorable
@@ -28,7 +28,7 @@ from .tensor_transfer import (
     TensorMemoryTransfer,
     shown_columns,
 )
-from .transfer import READ_AS, TransferOperation, TransferSide
+from .transfer_document import READ_AS, TransferOperation, TransferSide
 
 #: What the Explorer edits: an instruction with what it reads, as one immutable value. The instruction decides
 #: which of the two opens; the rest asks what both answer: `names`, `arrays`, `codes`, `registers`, `filled`.

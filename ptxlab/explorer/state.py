@@ -20,9 +20,9 @@ from .forms import Explorable, explorable
 from .history import Generator, History, Log, Snapshot
 from .messages import Message
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
-from .refusals import RefusedEdit
+from .refused_edit import RefusedEdit
 from .start import Document, as_product, as_transfer, first_document
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05.transfer import LOAD_SHAPES
+from ..isa.tcgen05.tcgen05_transfer import LOAD_SHAPES
 from .bundle import script, style
 from .links import page_address
 from .masks import MASKS, mask_text

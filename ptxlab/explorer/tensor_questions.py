@@ -11,7 +11,7 @@ from .._util.arguments import as_index, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, TensorOperand
 from ..question import Reply
 from .quiz_question import NamedCell, QuizQuestion, cells_words, plain_text, read_cell
 from .state import ExplorerState

@@ -10,10 +10,10 @@ import numpy as np
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
-from ..isa.tensor_memory import COLUMNS, LANES
+from ..isa.tensor_operand import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
-from ..numerics import tcgen05_transfer
-from .transfer import Codes, Indices, TransferOperation, TransferSide
+from ..numerics import emulate_tcgen05_transfer
+from .transfer_document import Codes, Indices, TransferOperation, TransferSide
 
 _MIN_COLUMNS = 32  # the least that tcgen05.alloc allocates
 _CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
@@ -141,7 +141,7 @@ class RegisterTransfer(TensorMemoryTransfer):
         if ins.compresses:
             ins = replace(ins, reduces=False, compresses=False, reduction="", absolute=False, nan=False,
                           type="b32")  # fmt: skip
-        lanes, columns = tcgen05_transfer.places(ins, self.address, self.split, self.tensor_columns)
+        lanes, columns = emulate_tcgen05_transfer.places(ins, self.address, self.split, self.tensor_columns)
         return (lanes * self.tensor_columns + columns).reshape(LANES, ins.registers, -1)
 
     def thread_maps(self, name: str) -> dict[str, Indices]:
@@ -164,7 +164,7 @@ class LoadTransfer(RegisterTransfer):
     @cached_property
     def _loaded(self) -> list[Codes]:
         """What it leaves in registers: metadata, values and the reduction, as far as it has them."""
-        loaded = tcgen05_transfer.load(self.ins, self.a, self.address, self.split)
+        loaded = emulate_tcgen05_transfer.load(self.ins, self.a, self.address, self.split)
         parts = loaded if isinstance(loaded, tuple) else (loaded,)
         return [part if part.ndim == 2 else part[:, None] for part in parts]
 
@@ -211,7 +211,7 @@ class StoreTransfer(RegisterTransfer):
 
     def _result(self) -> Codes:
         assert self.c is not None
-        return tcgen05_transfer.store(self.ins, self.a, self.c, self.address, self.split)
+        return emulate_tcgen05_transfer.store(self.ins, self.a, self.c, self.address, self.split)
 
     def _source_cells(self) -> Indices:
         cells = np.full(self.result.size, -1)
@@ -246,7 +246,7 @@ class CopyTransfer(TensorMemoryTransfer):
 
     def _result(self) -> Codes:
         assert self.c is not None
-        return tcgen05_transfer.copy_rows(self.ins, self.a, self.c, self.address)
+        return emulate_tcgen05_transfer.copy_rows(self.ins, self.a, self.c, self.address)
 
     def _source_cells(self) -> Indices:
         """Where narrow elements become bytes, each word of D comes from one or two words of A."""
@@ -257,7 +257,7 @@ class CopyTransfer(TensorMemoryTransfer):
         base = index - word % 4
         plain = replace(self.ins, source="")
         unwritten = np.full(self.result.shape, 0xFFFFFFFF, dtype=np.uint32)
-        copied = tcgen05_transfer.copy_rows(plain, index, unwritten, self.address)
+        copied = emulate_tcgen05_transfer.copy_rows(plain, index, unwritten, self.address)
         copied = copied.reshape(-1).astype(np.int64)
         is_written = copied != 0xFFFFFFFF
         both = np.stack([(base + first).reshape(-1), (base + last).reshape(-1)], axis=-1)
@@ -278,7 +278,7 @@ class ShiftTransfer(TensorMemoryTransfer):
     first_lanes = (0, 32, 64, 96)
 
     def _result(self) -> Codes:
-        return tcgen05_transfer.shift(self.ins, self.a, self.address)
+        return emulate_tcgen05_transfer.shift(self.ins, self.a, self.address)
 
     def _source_cells(self) -> Indices:
         cells = np.full(self.a.shape, -1)

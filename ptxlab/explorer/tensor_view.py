@@ -21,8 +21,8 @@ from ..errors import PtxlabError, counted, listing, quoted, refusal
 from ..isa.catalog import tcgen05_transfers
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ..isa.tcgen05.transfer import LOAD_SHAPES
-from ..isa.tensor_memory import COLUMNS, LANES
+from ..isa.tcgen05.tcgen05_transfer import LOAD_SHAPES
+from ..isa.tensor_operand import COLUMNS, LANES
 from ..views.labels import index_range
 from .parse_cell import parse_descriptor_bits
 from .state import ExplorerState, LoadRequest

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ..errors import counted
 from ..isa.tcgen05 import UNPACKED
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import lane_colours, matrix_info
 from .matrix_transfer import MatrixTransfer
 from .tensor_transfer import CopyTransfer, LoadTransfer, ShiftTransfer, TensorMemoryTransfer
-from .transfer import TransferOperation
+from .transfer_document import TransferOperation
 from .transfer_parts import PARTS, choices
 from .view import code_bytes
 

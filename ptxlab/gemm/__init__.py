@@ -7,7 +7,7 @@ a GPU and launched on one.
 
 from __future__ import annotations
 
-from .attention import attention
+from .attention_kernel import attention
 from .compressed import CompressedMatrix
 from .gemm_kernel import Call, Row
 from .rung import Rung, best_rung, ladder, rung

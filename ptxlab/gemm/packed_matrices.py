@@ -16,7 +16,7 @@ from ..gpu.arrays import GpuArray, GpuArrays, ResultArray
 from ..gpu.compiler import compile_kernel
 from ..gpu.cuda_python import check, load
 from ..gpu.device import device_target
-from ..gpu.tensor_maps import encode_tensor_map
+from ..gpu.driver_tensor_maps import encode_tensor_map
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
 from ..memory import TensorMap, tensor_map

@@ -15,7 +15,7 @@ from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ..gpu.device import check_device, device_target
-from ..gpu.tensor_maps import encode_tensor_map
+from ..gpu.driver_tensor_maps import encode_tensor_map
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma

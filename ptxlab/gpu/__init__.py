@@ -8,10 +8,10 @@ from __future__ import annotations
 from .._util.files import cache_folder
 from .compiler import compile, compiler_version
 from .device import available, device_name, device_target, model, status
+from .driver_tensor_maps import encode_tensor_map, run_tensor_map
 from .launcher import Out, launch
 from .runner import run, run_transfer
 from .sass import disassemble
-from .tensor_maps import encode_tensor_map, run_tensor_map
 
 __all__ = [
     "Out",

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
+from .driver_tensor_maps import encode_tensor_map
 from .launcher import DeviceArrays
-from .tensor_maps import encode_tensor_map
 
 #: An argument: an array (its address is passed), bytes, a tensor map, or a pointer to one.
 Value: TypeAlias = NDArray[Any] | bytes | TensorMap | MapPointer

@@ -17,17 +17,17 @@ from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ..isa.tcgen05.transfer import check_inputs
-from ..isa.tensor_memory import LANES
+from ..isa.tcgen05.tcgen05_transfer import check_inputs
+from ..isa.tensor_operand import LANES
 from ..isa.transfer import TransferForm
 from ..memory.descriptors import Descriptor, descriptor
 from ..memory.tcgen05_tiles import pack_lookup
-from ..numerics.tcgen05_transfer import as_registers, as_words
-from ..numerics.transfer import TransferInputs
+from ..numerics.emulate_tcgen05_transfer import as_registers, as_words
+from ..numerics.emulate_transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays
-from .codegen import tcgen05_transfer as code
-from .codegen import transfer as transfer_code
+from .codegen import tcgen05_transfer_kernel as code
+from .codegen import transfer_kernel as transfer_code
 from .codegen.ptx import asm_operands, stores
 from .device import check_device, processors
 from .launcher import Argument, Out, launch

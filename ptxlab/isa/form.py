@@ -14,7 +14,7 @@ from .targets import TARGET_VERSIONS, PtxVersion, check_target
 if TYPE_CHECKING:
     from .instruction_descriptor import InstructionDescriptor
     from .sparsity import Structure
-    from .tensor_memory import TensorOperand
+    from .tensor_operand import TensorOperand
 
 
 class Form(ABC):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..explorer import Explorer
     from .form import Form
     from .mma import MmaForm
-    from .tensor_memory import TensorOperand
+    from .tensor_operand import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 
@@ -39,7 +39,7 @@ AnyOperand: TypeAlias = "Operand | TensorOperand"
 class AnyOperation(ABC):
     """An instruction with what it reads, by name; immutable, so that results are computed once and kept.
 
-    `Operation` is one that multiplies, `ptxlab.explorer.transfer.TransferOperation` one that moves.
+    `Operation` is one that multiplies, `ptxlab.explorer.transfer_document.TransferOperation` one that moves.
     """
 
     ins: Form

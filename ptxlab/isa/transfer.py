@@ -170,7 +170,7 @@ class Transfer(ShownForm):
     def ptx_version(self) -> PtxVersion:
         """The first version of the PTX ISA that has it, in this state space.
 
-        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> from ptxlab.isa.catalog.transfer_rows import rows
         >>> str(next(rows()).ptx_version), str(next(rows()).in_space("shared::cta").ptx_version)
         ('6.5', '7.8')
         """
@@ -189,7 +189,7 @@ class Transfer(ShownForm):
     def in_space(self, space: str | None) -> Self:
         """The same instruction with that state space in its name; None for generic addresses.
 
-        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> from ptxlab.isa.catalog.transfer_rows import rows
         >>> next(rows()).in_space("shared::cta").mnemonic
         'ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16'
         """
@@ -315,7 +315,7 @@ class Transfer(ShownForm):
         lanes that are not needed repeat the lower ones, as the manual advises for sm_75. wmma: where each
         row (column) begins; stride counts elements.
 
-        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> from ptxlab.isa.catalog.transfer_rows import rows
         >>> next(rows()).addresses(stride=64)[:9].tolist()
         [0, 64, 128, 192, 256, 320, 384, 448, 0]
         """
@@ -382,7 +382,7 @@ class Transfer(ShownForm):
         the next. Memory is an array [..., size] of bytes, or of elements as they lie there; addresses are
         bytes from its start, [..., 32].
         """
-        from ..numerics.transfer import emulate
+        from ..numerics.emulate_transfer import emulate
 
         return emulate(self, arguments, stride, offset)
 

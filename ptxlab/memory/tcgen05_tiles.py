@@ -28,8 +28,8 @@ from ..errors import PtxlabError, quoted
 from ..isa.location import SharedPlace
 from ..isa.operand import Operand, Packing
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tcgen05.form import TYPES
-from ..isa.tensor_memory import LANES
+from ..isa.tcgen05.tcgen05_form import TYPES
+from ..isa.tensor_operand import LANES
 from .tile import Tile
 
 #: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.

@@ -14,7 +14,7 @@ from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 from ..isa.location import TensorPlace
 from ..isa.operation import Operation
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from .emulate import model_of
 from .rules.base import Element
 from .steps import Term, Trace, add_up, number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import needs_lab
 
 if TYPE_CHECKING:
-    from .widget import Walk
+    from .walk_widget import Walk
 
 __all__ = ["walk"]
 
@@ -22,5 +22,5 @@ def walk(family: str = "mma", stop: int | str = 0) -> Walk:
     11
     """
     with needs_lab("the walk"):
-        from .widget import Walk
+        from .walk_widget import Walk
     return Walk(family, stop)

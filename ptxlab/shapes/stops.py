@@ -23,7 +23,7 @@ from ..isa.layout import Layout, index_terms
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import TensorLayout, TensorOperand
+from ..isa.tensor_operand import TensorLayout, TensorOperand
 from ..isa.transfer import TransferForm
 from ..question import Question, Reply, Unanswered, Verdict
 from ..views.labels import index_range

@@ -2,17 +2,17 @@
 
 from .events import Access, Observer, Synchronisation
 from .hazard import Hazard, HazardError
-from .result import LineProfile, Profile, Result
-from .threads import Threads
-from .trace import TraceStep, WarpTrace
+from .launch_threads import Threads
+from .result import Executed, LineProfile, Result
+from .warp_trace import TraceStep, WarpTrace
 
 __all__ = [
     "Access",
+    "Executed",
     "Hazard",
     "HazardError",
     "LineProfile",
     "Observer",
-    "Profile",
     "Result",
     "Synchronisation",
     "Threads",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from .launch_threads import Batch, Threads
 from .ptx.dataflow import successors
 from .ptx.syntax import Function, PtxInstruction
-from .threads import Batch, Threads
 
 _COUNT = 16
 Place = TypeVar("Place")  # where threads resume

@@ -16,12 +16,13 @@ from ..isa.chips import MAX_SHARED
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
+from .device_memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .events import SimulatedBuffer
-from .instructions import arithmetic
+from .instructions import arithmetic_builders
 from .instructions.builders import Context, IllegalError, builder_of, unsupported
 from .instructions.loads import in_leader, is_in_leader
+from .launch_threads import UNSIGNED, Threads
 from .machine import Frame, Machine, MachineStep, Program
-from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .ptx.dataflow import branch_targets, constants, repeated
 from .ptx.ptxas import contractions, faults, modified_selections
 from .ptx.syntax import (
@@ -43,7 +44,6 @@ from .ptx.syntax import (
     type_bits,
 )
 from .spinning import has_effect
-from .threads import UNSIGNED, Threads
 
 _MAX_STATIC = 48 << 10  # bytes of static shared memory: ptxas refuses more
 _TILE_IR = 7  # PTX ISA, ".language"
@@ -251,18 +251,18 @@ class Image:
         steps = [_step(instruction, context) for instruction in function.instructions]
         fused = {} if self.module.debug else contractions(function)
         for index, sources in ({} if self.module.debug else modified_selections(function)).items():
-            step = arithmetic.selection(function.instructions[index], context, sources)
+            step = arithmetic_builders.selection(function.instructions[index], context, sources)
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
         for index, fault in ({} if self.module.debug else faults(function)).items():
-            steps[index] = arithmetic.assembled(steps[index], context, fault)
+            steps[index] = arithmetic_builders.assembled(steps[index], context, fault)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):
             instruction = function.instructions[product]
             factors[product] = len(types)
             types += [UNSIGNED[type_bits(instruction.parts[-1]) or 32]] * 2
-            steps[product] = arithmetic.product(instruction, context, factors[product])
+            steps[product] = arithmetic_builders.product(instruction, context, factors[product])
         for index, contraction in fused.items():
-            step = arithmetic.fused_sum(
+            step = arithmetic_builders.fused_sum(
                 function.instructions[index], context, contraction, factors[contraction.product]
             )
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
@@ -293,7 +293,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """
     check_legal(instruction, context.module)
     try:
-        build = builder_of(instruction.parts) or arithmetic.scalar
+        build = builder_of(instruction.parts) or arithmetic_builders.scalar
         for part in instruction.parts if instruction.parts[0] not in ("fabric", "tcgen05") else ():
             if part.startswith(_NOT_SIMULATED):
                 raise unsupported(instruction, f".{part} of {instruction.opcode}")

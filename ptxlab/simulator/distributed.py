@@ -23,10 +23,10 @@ from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import KernelArgument, Pointer, values_of
 from .decode import Image
 from .events import Access, Observer, SimulatedBuffer
 from .instructions.loads import UFUNCS
+from .launch_arguments import KernelArgument, Pointer, values_of
 from .ptx.linker import read_modules
 from .ptx.syntax import PtxInstruction
 from .result import limit_error, merged

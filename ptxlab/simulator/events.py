@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from ..isa.tensor_memory import ALL_LANES
+from ..isa.tensor_operand import ALL_LANES
 from .ptx.syntax import PtxInstruction
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
-    from .threads import Batch, Threads
+    from .launch_threads import Batch, Threads
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class SimulatedBuffer:
 
 
 @dataclass(slots=True)
-class Piece:
+class BufferAccess:
     """The part of an access that falls into one buffer.
 
     `chosen` are the positions of its threads among those of the access, None for all of them. `threads` are
@@ -78,7 +78,7 @@ class Access:
     addresses: NDArray[Any]
     width: int
     proxy: str = "generic"
-    pieces: Sequence[Piece] = ()  # where in memory
+    pieces: Sequence[BufferAccess] = ()  # where in memory
     values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
     #: For each address, which warp of the warpgroup multiplies what wgmma reads there; -1 where several do.
     owners: NDArray[np.int64] | None = None
@@ -169,7 +169,7 @@ class Observer:
     def accessed(self, access: Access) -> None:
         """Threads read or write memory."""
 
-    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
         """A thread prints bytes of its local memory, the arguments of `printf`."""
 
     def allocated(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, lines_of
+from .launch_threads import Batch
 from .ptx.syntax import PtxInstruction
-from .threads import Batch
 
 #: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
 #: of which some assemblers make wrong code.

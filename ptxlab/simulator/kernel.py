@@ -25,7 +25,13 @@ from ..gpu.sass import read as read_sass
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import (
+from .decode import Image
+from .device_memory import SHARED_START
+from .distributed import simulate_on
+from .events import Observer
+from .hazard import HazardError, HazardLog
+from .heap import HEAP_BYTES
+from .launch_arguments import (
     KernelArgument,
     Pointer,
     Struct,
@@ -35,19 +41,13 @@ from .arguments import (
     check_arguments,
     values_of,
 )
-from .decode import Image
-from .distributed import simulate_on
-from .events import Observer
-from .hazard import HazardError, HazardLog
-from .heap import HEAP_BYTES
-from .memory import SHARED_START
+from .launch_threads import LaunchGrid
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Location, Module, plain_name
 from .residency import Residency
 from .result import Result
 from .simulate import Setup, simulate
-from .threads import LaunchGrid
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

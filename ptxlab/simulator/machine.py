@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .barriers import Barriers, BypassingLanes, ClusterBarriers
 from .deferred import MatrixQueue
-from .events import MatrixInputs, Observer, Piece, Synchronisation, TensorAccess
+from .device_memory import Memory, TensorMemory, TileRead
+from .events import BufferAccess, MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, Violation, hazard_of, lanes_text, threads_text
-from .memory import Memory, TensorMemory, TileRead
+from .launch_threads import Batch, LaunchGrid, Threads
 from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
 from .spinning import Probe
-from .threads import Batch, LaunchGrid, Threads
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
@@ -696,7 +696,7 @@ class Machine:
         for observer in self.observers:
             observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
 
-    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
         """Tell the observers which bytes a thread prints."""
         for observer in self.observers:
             observer.printed(instruction, piece)

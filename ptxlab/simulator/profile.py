@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..gpu.records import measured
 from .decode import Image, polls
+from .device_memory import SHARED_START
 from .events import Access, Observer
-from .memory import SHARED_START
+from .launch_threads import LaunchGrid
 from .peaks import Work
 from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
 from .simulate import Run, Setup
-from .threads import LaunchGrid
 from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
 from .timing.dependence import dependence
 from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
-from .timing.record import Recorder
+from .timing.recorder import Recorder
 from .timing.replay import (
     BULK,
     BULK_STORE,

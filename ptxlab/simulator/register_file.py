@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from .deferred import Deferred, Values
-from .memory import SHARED_START, WORKSPACE_START, Memory
-from .threads import UNSIGNED, Batch, Threads
+from .device_memory import SHARED_START, WORKSPACE_START, Memory
+from .launch_threads import UNSIGNED, Batch, Threads
 
 _CACHE_BYTES = 1 << 26  # results that a function's calls keep
 _MAX_MISSES = 3  # after this many in a row, a result is no longer kept

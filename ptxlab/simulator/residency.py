@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError
 from ..isa.chips import Gpu
-from .threads import LaunchGrid
+from .launch_threads import LaunchGrid
 
 if TYPE_CHECKING:
     from .timing.launch_profile import Occupancy

@@ -17,11 +17,11 @@ from ..isa.operation import Operation
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
+from .launch_threads import LaunchGrid, Threads
 from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
-from .threads import LaunchGrid, Threads
-from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
+from .warp_trace import WarpTrace
 
 if TYPE_CHECKING:
     from ..explorer.kernel_player import KernelPlayer
@@ -46,11 +46,11 @@ class Counts(Observer):
         count[0] += threads.warps
         count[1] += threads.count
 
-    def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
+    def profile(self, traffic: Traffic) -> tuple[Executed, ...]:
         """Every executed instruction, in the order of the PTX, with what it moved."""
         nothing = Moved()
         profiles = [
-            Profile(self._instructions[key], warps, threads, traffic.moved.get(key, nothing))
+            Executed(self._instructions[key], warps, threads, traffic.moved.get(key, nothing))
             for key, (warps, threads) in self._counts.items()
         ]
         return tuple(sorted(profiles, key=_place))
@@ -79,7 +79,7 @@ class Limit(Observer):
 
 
 @dataclass(frozen=True)
-class Profile:
+class Executed:
     """One instruction of the PTX: how many warps and threads executed it, and what it moved."""
 
     instruction: PtxInstruction
@@ -96,7 +96,7 @@ class Profile:
         return parts[-1].removesuffix("x2"), self.threads * _PACKED.get(parts[-1], 1)
 
 
-def _place(profile: Profile) -> tuple[int, int]:
+def _place(profile: Executed) -> tuple[int, int]:
     return profile.instruction.line, profile.instruction.index
 
 
@@ -108,16 +108,16 @@ def line_of(instruction: PtxInstruction, ptx: bool) -> int:
     return 0 if source is None else source.line
 
 
-def merged(profiles: Iterable[Profile]) -> list[Profile]:
+def merged(profiles: Iterable[Executed]) -> list[Executed]:
     """Profiles with those of the same instruction added up, in the order of the PTX."""
-    totals: dict[tuple[int, int], Profile] = {}
+    totals: dict[tuple[int, int], Executed] = {}
     for each in sorted(profiles, key=_place):
         total = totals.get(_place(each))
         if total is not None:
             moved = Moved()
             moved.include(total.moved)
             moved.include(each.moved)
-            each = Profile(each.instruction, total.warps + each.warps, total.threads + each.threads, moved)
+            each = Executed(each.instruction, total.warps + each.warps, total.threads + each.threads, moved)
         totals[_place(each)] = each
     return list(totals.values())
 
@@ -138,7 +138,7 @@ class LineProfile(Moved):
         """32-byte sectors that a warp touches at once: 4 for neighbouring words, 32 at worst."""
         return self.sectors / self.requests if self.requests else 0.0
 
-    def add(self, profile: Profile) -> None:
+    def add(self, profile: Executed) -> None:
         """Add one instruction."""
         self.warps += profile.warps
         self.by_opcode[profile.instruction.opcode] += profile.warps
@@ -219,7 +219,7 @@ class Result(Displayed):
     hazards: list[Hazard] = field(default_factory=list)
     notes: list[Hazard] = field(default_factory=list)
     conflicts: Counter[int] = field(default_factory=Counter, init=False)
-    profile: tuple[Profile, ...] = ()
+    profile: tuple[Executed, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
     grid: LaunchGrid = field(default_factory=lambda: LaunchGrid((1, 1, 1), (1, 1, 1)))
     trace: WarpTrace | None = None  # of one warp, with trace=
@@ -374,7 +374,7 @@ def _kind(instruction: PtxInstruction) -> str:
     return parts[0]
 
 
-def work_of(profiles: Iterable[Profile], touched: Footprint, blocks: int) -> Work:
+def work_of(profiles: Iterable[Executed], touched: Footprint, blocks: int) -> Work:
     """What a launch of `blocks` blocks does that takes time."""
     tensor: Counter[tuple[str, str]] = Counter()
     fma: Counter[str] = Counter()

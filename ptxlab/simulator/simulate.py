@@ -14,15 +14,9 @@ from .._util.progress_bar import bar
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import KernelArgument, Pointer, Struct, values_of
 from .checks import checkers
 from .decode import Image, address_behind
-from .events import Observer, SimulatedBuffer
-from .hazard import Hazard, HazardLog
-from .heap import HEAP_BYTES
-from .instructions.tma import encoded
-from .machine import Launch, Machine, Program
-from .memory import (
+from .device_memory import (
     PARAM_START,
     PARAM_WINDOW,
     SHARED_START,
@@ -30,10 +24,16 @@ from .memory import (
     WORKSPACE_START,
     Memory,
 )
-from .result import Counts, Limit, Products, Profile
-from .threads import Batch, LaunchGrid
-from .trace import WarpTrace
+from .events import Observer, SimulatedBuffer
+from .hazard import Hazard, HazardLog
+from .heap import HEAP_BYTES
+from .instructions.tma import encoded
+from .launch_arguments import KernelArgument, Pointer, Struct, values_of
+from .launch_threads import Batch, LaunchGrid
+from .machine import Launch, Machine, Program
+from .result import Counts, Executed, Limit, Products
 from .traffic import Touched, Traffic
+from .warp_trace import WarpTrace
 
 if TYPE_CHECKING:
     from .residency import Residency
@@ -66,7 +66,7 @@ class Setup:
 class Outcome:
     """The outcome of some blocks, besides the arrays that they wrote."""
 
-    profile: tuple[Profile, ...] = ()
+    profile: tuple[Executed, ...] = ()
     touched: Touched = field(default_factory=Touched)
     products: Products = field(default_factory=lambda: Products(0))
     output: str = ""

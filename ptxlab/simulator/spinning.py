@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import Piece
+from .events import BufferAccess
+from .launch_threads import Threads
 from .ptx.syntax import PtxInstruction, Special
-from .threads import Threads
 
 #: Instructions with a builder that change only registers; whether an `atom` changes memory, `Memory` reports.
 _WITHOUT_EFFECT = frozenset({
@@ -71,7 +71,7 @@ class Probe:
         """Note that threads, by their indices, change something."""
         self._has_effect |= bool(self._lanes[threads].any())
 
-    def read(self, instruction: PtxInstruction, piece: Piece, width: int) -> None:
+    def read(self, instruction: PtxInstruction, piece: BufferAccess, width: int) -> None:
         """Note that threads read memory that others can write."""
         ours = self._lanes[piece.threads]
         if self._has_effect or not ours.any():

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..memory import Im2colMap, TensorMap
 from ..memory.banks import ATOMIC_WIDTHS, WIDTHS, AccessKind, serve
 from .events import Access, MatrixInputs, Observer, SimulatedBuffer
+from .launch_threads import Threads
 from .ptx.syntax import PtxInstruction
-from .threads import Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32

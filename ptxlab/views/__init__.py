@@ -19,11 +19,11 @@ from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_wo
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .highlight import source
-from .launch_profile import roofline
 from .layout_pictures import named_layout
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
+from .predicted_time import roofline
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales

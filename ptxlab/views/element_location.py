@@ -24,7 +24,7 @@ from ..isa.operand import Operand, as_operand
 from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any, parse_product
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
 from .grid import Header, tooltips

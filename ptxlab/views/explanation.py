@@ -15,7 +15,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import TensorOperand
+from ..isa.tensor_operand import TensorOperand
 from .element_location import tile_places
 from .labels import index_range
 from .table import Table, Value

@@ -21,7 +21,7 @@ from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from .colours import TileColour, lane_colour_notes
 from .element_location import (
     Holders,

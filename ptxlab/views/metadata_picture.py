@@ -17,7 +17,7 @@ from ..isa.location import bit_range
 from ..isa.operation import AnyOperand
 from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_operand import LANES
 from .colours import lanes_read
 from .element_location import Holders, as_product, holders_of, k_headings, warp_notes
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid

@@ -18,7 +18,7 @@ from ..isa.catalog import Product
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operation import Operation
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
 from .element_location import as_product, holders_of, product_operand

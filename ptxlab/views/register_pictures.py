@@ -22,7 +22,7 @@ from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.repack import Repack
 from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
 from .element_location import as_product, figures_of, joined_runs, product_operand
 from .fragment_pictures import operand_notes

@@ -18,7 +18,7 @@ from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
 from .element_location import Holders, as_product, holders_of, k_headings, one_matrix

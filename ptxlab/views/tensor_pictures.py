@@ -15,7 +15,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
+from ..isa.tensor_operand import DATA_PATHS, LANES, DataPath, TensorOperand
 from .element_location import as_tcgen05, holders_of, joined_runs
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
 from .labels import index_range, number_text

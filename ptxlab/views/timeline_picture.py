@@ -16,8 +16,8 @@ from ..errors import PtxlabError, lines_of, quoted
 from . import palette
 from .charts import svg_text, ticks
 from .drawing import PAGE, SANS
-from .launch_profile import reason_words
 from .picture import require_plotly
+from .predicted_time import reason_words
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

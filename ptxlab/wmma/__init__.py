@@ -19,10 +19,10 @@ It mirrors the C++ API; `cpp_source` and `ptx_triple` give the same computation 
 
 from __future__ import annotations
 
-from .fragments import bmma_sync, fill_fragment, fragment, mma_sync
+from .fragment_memory import load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
+from .fragment_operations import bmma_sync, fill_fragment, fragment, mma_sync
 from .kernels import NAMES, cpp_source, ptx_lines, ptx_triple, run, run_buffers
-from .memory import load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
-from .sass import Deprecation, MachineCode, deprecation, machine_code
+from .machine_code import Deprecation, MachineCode, deprecation, machine_code
 from .types import (
     ElementType,
     StorageType,

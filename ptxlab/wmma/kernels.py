@@ -17,12 +17,19 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen.cpp import AsmOperands
 from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
-from ..isa.catalog.transfer import wmma_rows
+from ..isa.catalog.transfer_rows import wmma_rows
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from .fragments import bmma_sync, fragment, mma_sync
-from .memory import check_ldm, load_matrix_sync, pack_matrix, smallest_ldm, store_matrix_sync, unpack_matrix
+from .fragment_memory import (
+    check_ldm,
+    load_matrix_sync,
+    pack_matrix,
+    smallest_ldm,
+    store_matrix_sync,
+    unpack_matrix,
+)
+from .fragment_operations import bmma_sync, fragment, mma_sync
 from .types import (
     BitOpLike,
     FormLike,

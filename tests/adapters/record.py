@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.adapters.session import Session
+from ptxlab.adapters.framework_session import Session
 from tests.adapters.test_recorded import CASES, FOLDER, digest, launched
 
 

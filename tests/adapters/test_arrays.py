@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.adapters import session as sessions
-from ptxlab.adapters.arrays import HostMemory, device_memory, host_array, is_array
+from ptxlab.adapters import framework_session as sessions
+from ptxlab.adapters.host_arrays import HostMemory, device_memory, host_array, is_array
 from tests.cases import each, refuses
 
 from .tensors import Held, Tensor

@@ -111,7 +111,7 @@ def test_tensor_maps_are_those_that_the_host_sets_up() -> None:
 
 def test_tensor_maps_of_the_driver() -> None:
     """As cutlass.experimental asks for them: cuTensorMapEncodeTiled, whose numbers are in `cuda.h`."""
-    from ptxlab.adapters.cute import _decoded_map, _encode_map
+    from ptxlab.adapters.cute_dsl import _decoded_map, _encode_map
 
     x = np.arange(32 * 64, dtype=np.uint8).reshape(32, 64)
 

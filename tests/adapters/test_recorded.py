@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.adapters.session import Session
-from ptxlab.adapters.source import PythonLines
+from ptxlab.adapters.framework_session import Session
+from ptxlab.adapters.python_source import PythonLines
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings

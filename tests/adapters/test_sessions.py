@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.adapters import session
-from ptxlab.adapters.session import current_session, replaced, replacing
+from ptxlab.adapters import framework_session as session
+from ptxlab.adapters.framework_session import current_session, replaced, replacing
 
 pytestmark = pytest.mark.filterwarnings("ignore:autotuning inside")
 _NUMBA = """

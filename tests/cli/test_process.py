@@ -104,7 +104,7 @@ if os.environ["PTXLAB_TEST_INTERRUPT"] == "at exit":
 
 
 @posix
-@pytest.mark.parametrize("moment", some(["numpy", "at exit", "ptxlab.cli", "ptxlab.cli.memory"], 2))
+@pytest.mark.parametrize("moment", some(["numpy", "at exit", "ptxlab.cli", "ptxlab.cli.memory_commands"], 2))
 def test_an_interrupt_while_it_starts_or_ends(moment: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPT, encoding="utf-8")
     settings = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PTXLAB_TEST_INTERRUPT": moment}
@@ -115,7 +115,7 @@ def test_an_interrupt_while_it_starts_or_ends(moment: str, tmp_path: Path) -> No
         check=False,
         env={**os.environ, **settings},
     )
-    running = moment == "ptxlab.cli.memory"  # which the command imports when it runs
+    running = moment == "ptxlab.cli.memory_commands"  # which the command imports when it runs
     assert (done.returncode, done.stderr) == (130, "ptxlab: interrupted\n" if running else "")
     assert done.stdout.startswith("A[9][37]") == (moment == "at exit")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import ptxlab
 from ptxlab import figures, gemm, gpu, inputs, lessons, memory, numerics, sparsity, views, wmma
-from ptxlab.isa import targets, tensor_memory
+from ptxlab.isa import targets, tensor_operand
 from ptxlab.isa.dtypes import DType
 from ptxlab.isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
 from ptxlab.isa.layout import Layout
@@ -23,7 +23,7 @@ from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
-from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand
+from ptxlab.isa.tensor_operand import TensorLayout, TensorOperand
 from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
 
 from .mutations import Call
@@ -372,7 +372,7 @@ def _tcgen05() -> Iterator[Call]:
         column=3, cta=0, matrix=np.ones(d.shape), codes=np.ones(d.shape, np.uint32), registers=words, copy=0,
     )  # fmt: skip
     yield from calls_of("TensorLayout", d.layout, "locate holders", row=3, col=20)
-    yield call("tensor_memory.accessible_lanes", tensor_memory.accessible_lanes, warp=3)
+    yield call("tensor_operand.accessible_lanes", tensor_operand.accessible_lanes, warp=3)
     yield call("InstructionDescriptor", InstructionDescriptor, kind="mxf4nvf4", m=128, n=64, k=64, a="e2m1",
                scale="ue4m3", scale_a_id=0, sparse=False, negate_a=True)  # fmt: skip
     yield call("InstructionDescriptor.decode", InstructionDescriptor.decode, code=0x8400010, kind="f16")

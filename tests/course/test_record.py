@@ -19,7 +19,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab._util import files
-from ptxlab.course import record
+from ptxlab.course import progress_record as record
 from ptxlab.question import Verdict
 from tests.processes import run_python
 from tests.sampling import some
@@ -260,7 +260,7 @@ if sys.argv[2] != "locks":
     def refuse(*arguments):
         raise OSError(errno.ENOSYS, "Function not implemented")
     fcntl.flock = refuse
-from ptxlab.course.record import record
+from ptxlab.course.progress_record import record
 from ptxlab.question import Verdict
 print("ready", flush=True)
 sys.stdin.readline()

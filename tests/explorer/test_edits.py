@@ -27,7 +27,7 @@ from ptxlab.explorer.edits import (
     SetValues,
 )
 from ptxlab.explorer.parse_cell import parse, parse_block, parse_cells, range_words, value_range
-from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks
+from ptxlab.explorer.refused_edit import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.session import decode_message
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions

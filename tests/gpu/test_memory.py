@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ptxlab import Instruction, gpu
 from ptxlab.gpu.codegen.ptx import with_names
-from ptxlab.gpu.tensor_maps import run_tensor_map
+from ptxlab.gpu.driver_tensor_maps import run_tensor_map
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.memory import Descriptor, Tile, tensor_map

@@ -14,7 +14,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu, inputs, instruction
 from ptxlab.gpu import codegen, device, runner
 from ptxlab.gpu import runner as move_runner
-from ptxlab.gpu.codegen import tcgen05_mma, tcgen05_transfer
+from ptxlab.gpu.codegen import tcgen05_mma_kernel, tcgen05_transfer_kernel
 from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
@@ -126,7 +126,7 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
         name=name,
         tile=f"{name.lower()}_tile",
         size=tile.size,
-        fill="\n".join(tcgen05_mma.filled(form, operand, tile)),
+        fill="\n".join(tcgen05_mma_kernel.filled(form, operand, tile)),
     )
     found = np.zeros(tile.size, dtype=np.uint8)
     ptxlab.kernel(code, "fill").simulate(1, 128, codes, found)
@@ -315,7 +315,7 @@ def test_kernels_move_what_is_emulated(name: str) -> None:
         expected = np.concatenate([expected[0], expected[1][..., None]], axis=-1)
     found = np.zeros((2, 128 * (form.cta_group or 1), expected.shape[-1]), dtype=np.uint32)
     both = np.concatenate([words] * (form.cta_group or 1), axis=1)
-    kernel = ptxlab.kernel(form.kernel, tcgen05_transfer.kernel_name(form), target="sm_103a")
+    kernel = ptxlab.kernel(form.kernel, tcgen05_transfer_kernel.kernel_name(form), target="sm_103a")
     arrays = [registers, both, found] if stores else [both, found]
     result = kernel.simulate(form.cta_group or 1, 128, *arrays, 16, 0, 2)
     assert np.array_equal(found[:, :128], expected) and not result.hazards
@@ -327,12 +327,14 @@ def test_kernels_copy_what_is_emulated() -> None:
     memory = np.random.default_rng(5).integers(256, size=4096, dtype=np.uint8)
     words, found = (np.zeros((1, 256, 8), dtype=np.uint32) for _ in range(2))
     tile = ptxlab.memory.Tcgen05Descriptor(0, 128, 256)
-    kernel = ptxlab.kernel(copy.kernel, tcgen05_transfer.kernel_name(copy), target="sm_100a")
+    kernel = ptxlab.kernel(copy.kernel, tcgen05_transfer_kernel.kernel_name(copy), target="sm_100a")
     kernel.simulate(2, 128, memory, 256, tile.code, words, found, 8, 0, 1)
     expected = copy.emulate(memory, tile, words[0, :128])
     assert np.array_equal(found[0, :128], expected) and np.array_equal(found[0, 128:], expected)
     commit = instruction("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster.b64")
-    kernel = ptxlab.kernel(codegen.source(commit), tcgen05_transfer.kernel_name(commit), target="sm_100a")
+    kernel = ptxlab.kernel(
+        codegen.source(commit), tcgen05_transfer_kernel.kernel_name(commit), target="sm_100a"
+    )
     words, result = np.arange(512, dtype=np.uint32), np.zeros(512, dtype=np.uint32)
     kernel.simulate(4, 128, words, result)
     assert np.array_equal(result, words)
@@ -345,7 +347,7 @@ def test_a_commit_of_the_pair_is_waited_for_with_any_scope() -> None:
     source = codegen.source(commit)
     assert wait in source
     source = source.replace(wait, "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64")
-    kernel = ptxlab.kernel(source, tcgen05_transfer.kernel_name(commit), target="sm_100a")
+    kernel = ptxlab.kernel(source, tcgen05_transfer_kernel.kernel_name(commit), target="sm_100a")
     words, result = np.arange(256, dtype=np.uint32), np.zeros(256, dtype=np.uint32)
     simulated = kernel.simulate(2, 128, words, result)
     assert np.array_equal(result, words) and not simulated.hazards and not simulated.notes

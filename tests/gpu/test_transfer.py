@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ptxlab import PtxlabError, Transfer, gpu
-from ptxlab.gpu.codegen.transfer import SHARED_BYTES, source
+from ptxlab.gpu.codegen.transfer_kernel import SHARED_BYTES, source
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from ptxlab.isa.catalog.transfer_rows import rows, wmma_rows
 from tests.cases import each, refuses
 
 pytestmark = pytest.mark.gpu

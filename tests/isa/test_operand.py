@@ -12,7 +12,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.isa.form import Form
 from ptxlab.isa.location import Place
 from ptxlab.isa.operand import Operand
-from ptxlab.isa.tensor_memory import TensorOperand
+from ptxlab.isa.tensor_operand import TensorOperand
 from tests.cases import each, refusal, refuses
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

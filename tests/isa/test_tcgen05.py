@@ -19,8 +19,8 @@ from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, Zero
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ptxlab.isa.tcgen05.form import TYPES
-from ptxlab.isa.tensor_memory import DATA_PATHS, TensorOperand, accessible_lanes
+from ptxlab.isa.tcgen05.tcgen05_form import TYPES
+from ptxlab.isa.tensor_operand import DATA_PATHS, TensorOperand, accessible_lanes
 from tests import assembler
 from tests.cases import refuses
 from tests.isa.tcgen05_lines import HEAD, Line, lines, taken

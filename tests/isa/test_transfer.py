@@ -12,10 +12,10 @@ import pytest
 
 from ptxlab import PtxlabError, Transfer, gpu, instruction
 from ptxlab.gpu import device, runner
-from ptxlab.gpu.codegen.transfer import kernel_name, source
+from ptxlab.gpu.codegen.transfer_kernel import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from ptxlab.isa.catalog.transfer_rows import rows, wmma_rows
 from ptxlab.isa.targets import newest_of_cuda
 from ptxlab.isa.transfer import FAMILIES
 from tests import assembler

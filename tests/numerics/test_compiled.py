@@ -25,7 +25,7 @@ from ptxlab._util.interrupts import delayed
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operation import Operation
-from ptxlab.isa.tcgen05.form import element_type
+from ptxlab.isa.tcgen05.tcgen05_form import element_type
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend, fused_dot
 from ptxlab.numerics.emulate import accumulate, emulate, model_of

@@ -11,7 +11,7 @@ import pytest
 from ptxlab import PtxlabError
 from ptxlab.numerics.scalar import opcodes, operation
 from ptxlab.numerics.scalar.opcode import expand
-from ptxlab.numerics.scalar.table import ROWS
+from ptxlab.numerics.scalar.opcode_table import ROWS
 from tests.assembler import NEWEST, OLDEST
 from tests.cases import refuses
 from tools.record import scalar as record_scalar

@@ -16,12 +16,12 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, lessons
-from ptxlab.course.record import solved
+from ptxlab.course.progress_record import solved
 from ptxlab.explorer.edits import SetCell
 from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, COPY_SHAPES, Tcgen05Transfer
-from ptxlab.numerics.tcgen05_transfer import copy_rows, shift
+from ptxlab.numerics.emulate_tcgen05_transfer import copy_rows, shift
 from ptxlab.shapes.stops import WALKS, Stop, layout_key, stops
-from ptxlab.shapes.widget import HtmlText, Walk, _fragments, _images, glance_html
+from ptxlab.shapes.walk_widget import HtmlText, Walk, _fragments, _images, glance_html
 from tests.cases import each
 from tests.sampling import one_in
 from tools.site.kernel import links_to_stops

@@ -14,7 +14,7 @@ from ptxlab.simulator.checks.races import RaceCheck
 from ptxlab.simulator.checks.shadow import ShadowTouch
 from ptxlab.simulator.events import Access as Event
 from ptxlab.simulator.events import Observer, Synchronisation
-from ptxlab.simulator.threads import Batch
+from ptxlab.simulator.launch_threads import Batch
 from tests.sampling import EXHAUSTIVE
 
 COUNT = 2000 if EXHAUSTIVE else 60

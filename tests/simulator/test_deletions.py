@@ -16,8 +16,8 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gemm
 from ptxlab.simulator.events import Observer
+from ptxlab.simulator.launch_threads import Threads
 from ptxlab.simulator.ptx.syntax import PtxInstruction
-from ptxlab.simulator.threads import Threads
 from tests.adapters.test_recorded import CASES as RECORDED
 from tests.adapters.test_recorded import FOLDER
 from tests.cases import each

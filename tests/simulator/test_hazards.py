@@ -10,7 +10,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.adapters.arrays import HostMemory, device_memory
+from ptxlab.adapters.host_arrays import HostMemory, device_memory
 from ptxlab.simulator import HazardError
 from ptxlab.simulator.checks import release_acquire
 from ptxlab.simulator.checks.uniform_blocks import UniformBlocks

@@ -7,7 +7,7 @@ import numpy as np
 import ptxlab
 from ptxlab.simulator.events import Access
 from ptxlab.simulator.ptx.syntax import PtxInstruction
-from ptxlab.simulator.timing.record import Recorder
+from ptxlab.simulator.timing.recorder import Recorder
 from ptxlab.simulator.traffic import Traffic, bank_use, wavefronts
 from tests.cases import each
 from tools.record import memory

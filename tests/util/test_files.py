@@ -16,7 +16,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, figures
 from ptxlab._util.files import cache_folder, data_folder, locked, write_atomically
-from ptxlab.course.record import progress_file
+from ptxlab.course.progress_record import progress_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -199,7 +199,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
         "ptxlab/figures.py: write_image",
         "tools/jupyter.py: write_text",
         "tools/record/golden.py: savez_compressed",
-        "ptxlab/cli/simulate.py: savez_compressed",  # into memory, and then through the helper
+        "ptxlab/cli/simulate_commands.py: savez_compressed",  # into memory, and then through the helper
         "tools/record/kernels.py: savez_compressed",
         "tools/record/memory.py: savez_compressed",
         *("tools/site/build.py: write_text", "tools/site/kernel.py: write_text"),

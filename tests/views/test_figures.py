@@ -601,7 +601,9 @@ def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explo
     for role in ("sign", "exponent"):
         colour, part = EXPLORER[role]
         hue = next(name for name, value in palette.HUES.items() if value == colour)
-        rule = rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, var\(--ptx-{hue}\) {100 * part:.0f}%"
+        rule = (
+            rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, var\(--ptx-{hue}\) {100 * part:.0f}%"
+        )
         assert re.search(rule, sheet), role
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, figures, views
-from ptxlab.isa.tensor_memory import LANES
+from ptxlab.isa.tensor_operand import LANES
 from ptxlab.memory.tcgen05_tiles import shared_places
 from ptxlab.views.element_location import product_operand
 from tests.cases import each, refuses

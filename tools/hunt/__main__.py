@@ -11,8 +11,8 @@ from typing import Annotated
 
 from ptxlab import PtxlabError
 from ptxlab._util import interrupts
-from ptxlab.cli.arguments import Tcgen05, product_of
 from ptxlab.cli.commands import Instruction
+from ptxlab.cli.instruction_arguments import Tcgen05, product_of
 from ptxlab.cli.parser import add_arguments, values
 from ptxlab.views.trace_text import text
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ptxlab import gpu
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu.compiler import compiler_version
-from ptxlab.gpu.tensor_maps import run_tensor_map
+from ptxlab.gpu.driver_tensor_maps import run_tensor_map
 from ptxlab.memory import TensorMap, tensor_map
 
 FOLDER = Path(__file__).parents[2] / "tests" / "golden"

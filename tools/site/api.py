@@ -38,7 +38,7 @@ PAGES = (
         "ptxlab.simulation",
         ("kernel", "simulating"),
         (
-            ("ptxlab.adapters.session", ("Session",)),
+            ("ptxlab.adapters.framework_session", ("Session",)),
             ("ptxlab.simulator.kernel", ("Kernel",)),
             (
                 "ptxlab.simulator",
@@ -94,7 +94,7 @@ PAGES = (
         ("Operand",),
         (
             ("ptxlab.isa.operand", ("MatrixOperand",)),
-            ("ptxlab.isa.tensor_memory", ("TensorOperand", "TensorLayout", "TensorPlace")),
+            ("ptxlab.isa.tensor_operand", ("TensorOperand", "TensorLayout", "TensorPlace")),
             ("ptxlab.isa.layout", ("Layout",)),
             ("ptxlab.isa.dtypes", ("DType",)),
             ("ptxlab.isa.sparsity", ("Structure",)),

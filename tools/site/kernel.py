@@ -24,7 +24,7 @@ from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
 from ptxlab.lessons import Progress
-from ptxlab.shapes.widget import HtmlText, Walk
+from ptxlab.shapes.walk_widget import HtmlText, Walk
 from ptxlab.simulation import Simulation
 from ptxlab.views.static_fallback import StaticFallback
 

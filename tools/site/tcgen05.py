@@ -10,8 +10,8 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Transfer
-from ptxlab.isa.tcgen05.form import TYPES
-from ptxlab.isa.tensor_memory import DATA_PATHS
+from ptxlab.isa.tcgen05.tcgen05_form import TYPES
+from ptxlab.isa.tensor_operand import DATA_PATHS
 from ptxlab.memory.tcgen05_tiles import shared_source
 from ptxlab.views import (
     data_paths,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ...gemm import attention
-from ...gemm.attention import KERNELS, Attention
+from ...gemm.attention_kernel import KERNELS, Attention
 from ...isa.layout import fragment, tiled
 from ...question import with_code
 from ...simulation import Simulation

@@ -19,15 +19,15 @@ from ...gemm.matmul import matmul
 from ...gemm.source import source_files
 from ...instruction import mma_instruction
 from ...simulation import Profile, Simulation
+from ...simulator.launch_threads import LaunchGrid
 from ...simulator.peaks import Work
-from ...simulator.threads import LaunchGrid
 from ...simulator.timing.launch_profile import CodeRow, Occupancy
 from ...simulator.timing.stalls import REASONS
 from ...views import Header, Picture
 from ...views.annotated_source import profile_html
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
-from ...views.launch_profile import roofline
+from ...views.predicted_time import roofline
 from ...views.timeline_picture import Timeline, timeline
 from ..answers import close_to, number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...instruction import mma_instruction
 from ...isa.instruction_descriptor import KINDS
-from ...isa.tensor_memory import TensorOperand
+from ...isa.tensor_operand import TensorOperand
 from ...memory.library_formats import scale_offset
 from ...views import Cell, Grid, Header, Picture
 from ...views.charts import bars, table

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...instruction import instruction
 from ...isa.tcgen05 import Tcgen05Transfer
-from ...isa.tensor_memory import COLUMNS, LANES, accessible_lanes
+from ...isa.tensor_operand import COLUMNS, LANES, accessible_lanes
 from ...tcgen05_instruction import TensorInstruction
 from ...views import Header, Picture, tensor_memory, tensor_registers
 from ...views.charts import bars

@@ -1,6 +1,6 @@
 """Every legal form of every matrix instruction, by family, with the targets that the assembler takes it for.
 
-`catalog` finds them; the rows are in `mma.py`, `transfer.py` and `tcgen05.py`.
+`catalog` finds them; the rows are in `mma_rows.py`, `transfer_rows.py` and `tcgen05_rows.py`.
 
 PTX ISA 9.4 (CUDA 13.4), sections "Warp-level matrix instructions", "Asynchronous warpgroup-level matrix
 instructions" and "TensorCore 5th Generation Family Instructions".
@@ -21,7 +21,7 @@ from ..tcgen05 import AnyTcgen05
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
 from ..verbs import MatrixInstruction
-from . import mma, transfer
+from . import mma_rows, transfer_rows
 
 if TYPE_CHECKING:
     from ..tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -41,8 +41,8 @@ else:
 
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
-    "mma": mma.dense, "mma.sp": mma.sparse, "wmma": mma.wmma_rows, "wgmma": mma.wgmma_dense,
-    "wgmma.sp": mma.wgmma_sparse,
+    "mma": mma_rows.dense, "mma.sp": mma_rows.sparse, "wmma": mma_rows.wmma_rows,
+    "wgmma": mma_rows.wgmma_dense, "wgmma.sp": mma_rows.wgmma_sparse,
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def _mma_forms(family: str) -> tuple[MmaForm, ...]:
 
 @lru_cache(maxsize=None)
 def _transfer_forms() -> tuple[TransferForm, ...]:
-    return (*transfer.rows(), *transfer.wmma_rows(_mma_forms("wmma")))
+    return (*transfer_rows.rows(), *transfer_rows.wmma_rows(_mma_forms("wmma")))
 
 
 MMA_FAMILIES: tuple[str, ...] = tuple(_MMA_ROWS)
@@ -129,7 +129,7 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     families = [name for name in TCGEN05_FAMILIES if family in (None, name)]
     if not families:
         return ()
-    from .tcgen05 import forms
+    from .tcgen05_rows import forms
 
     return tuple(row for name in families for row in forms(name, target))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from .endpoints import Tiles
 from .plan import Repack, repack
-from .sides import Tiles
-from .steps import Convert, Permute, PlanStep, Rename, Select, Shuffle, Transpose, step_text
+from .plan_steps import Convert, Permute, PlanStep, Rename, Select, Shuffle, Transpose, step_text
 
 __all__ = [
     "Convert",

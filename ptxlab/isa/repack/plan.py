@@ -17,10 +17,10 @@ from ..._util.threads import for_each
 from ...errors import PtxlabError, counted, listing
 from ..dtypes import CONVERSIONS, DType, convert
 from ..operand import Operand
-from .planner import Task
-from .sides import Side, Tiles, as_grid, blocks, is_stack, size_text, stacks
-from .stages import shortest
-from .steps import PlanStep, Rename, Shuffle, Transpose, repack_source, step_result, step_text
+from .endpoints import Side, Tiles, as_grid, blocks, is_stack, size_text, stacks
+from .plan_search import Task
+from .plan_steps import PlanStep, Rename, Shuffle, Transpose, repack_source, step_result, step_text
+from .staged_exchanges import shortest
 
 _WARP = 32
 _PART = 1 << 16  # registers that a thread works on at a time: what comes of them stays in cache

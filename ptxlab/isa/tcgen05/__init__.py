@@ -9,12 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Control, Tcgen05Form
+from .tcgen05_form import (
+    CONTROL_FAMILIES,
+    FAMILIES,
+    MMA_FAMILIES,
+    TRANSFER_FAMILIES,
+    Tcgen05Control,
+    Tcgen05Form,
+)
 
 if TYPE_CHECKING:
     from ..location import Slot
-    from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-    from .transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Tcgen05Transfer
+    from .tcgen05_mma import COLLECTOR_OPERATIONS, Tcgen05Mma
+    from .tcgen05_transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Tcgen05Transfer
 
 __all__ = [
     "COLLECTOR_OPERATIONS",
@@ -39,7 +46,7 @@ AnyTcgen05: TypeAlias = "Tcgen05Mma | Tcgen05Transfer | Tcgen05Control"
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("mma", "transfer") if name in __all__ else ():
+    for module in ("tcgen05_mma", "tcgen05_transfer") if name in __all__ else ():
         loaded = import_module(f".{module}", __name__)
         if name in vars(loaded):
             return vars(loaded)[name]

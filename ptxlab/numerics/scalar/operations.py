@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import PtxlabError, listing, quoted
 from .approximations import FUNCTIONS
 from .opcode import Array, Function, Opcode, Row, dtype_of, expand
-from .table import ROWS
+from .opcode_table import ROWS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from .assembled import AssembledCheck
 from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
 from .heap_memory import HeapCheck
-from .mbarriers import MbarrierLives
+from .mbarrier_lives import MbarrierLives
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .plans import ModulePlans
 from .registers import RegisterCheck

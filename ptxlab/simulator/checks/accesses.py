@@ -5,7 +5,7 @@ records the last accesses to every few bytes. Vector clocks (`clocks.py`) say wh
 thread's next access; barriers, fences and waits update them (`happens_before.py`). Each access is compared
 with the recorded ones, and then recorded itself.
 
-`races.py` compares accesses, `proxies.py` those of different proxies, `idle_loads.py` excuses loads whose
+`races.py` compares accesses, `proxies.py` those of different proxies, `unused_loads.py` excuses loads whose
 values are not used, `clusters.py` orders blocks of a cluster, `asynchronous_work.py` follows copies and wgmma
 under way, `uniform_blocks.py` checks one block for all, and `access_reports.py` puts findings into words.
 """
@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Observer, Piece, Synchronisation
+from ..device_memory import SHARED_START
+from ..events import Access, BufferAccess, Observer, Synchronisation
 from ..hazard import HazardLog
 from ..heap import HEAP_START
-from ..memory import SHARED_START
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch, Threads
 from .access_reports import AccessReports
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks, LogicalTime
 from .clusters import ClusterOrder, ClusterPresence
 from .doubtful import DoubtfulValues
 from .happens_before import HappensBefore
-from .idle_loads import IdleLoads
 from .memory_spaces import LocalMemory
 from .opcode_traits import traits_of
 from .plans import ModulePlans
@@ -37,6 +36,7 @@ from .proxies import ProxyFences
 from .races import RaceCheck
 from .shadow import ATOMIC, ID, LATE, PENDING, TIME_SHIFT, WORK, Read, Shadow, ShadowTouch
 from .uniform_blocks import UniformBlocks
+from .unused_loads import IdleLoads
 
 
 class AccessCheck(Observer):
@@ -123,12 +123,12 @@ class AccessCheck(Observer):
 
     # -- shared memory ---------------------------------------------------------------------------------------
 
-    def _access_shared(self, access: Access, piece: Piece, strong: bool) -> None:
+    def _access_shared(self, access: Access, piece: BufferAccess, strong: bool) -> None:
         if self._batch.grid.cluster_size > 1:
             self._presence.check(access, piece)
         shadow = self._blocks.shadow(piece)
 
-        def check(piece: Piece) -> None:
+        def check(piece: BufferAccess) -> None:
             entries, count = shadow.entries_of(piece, access.width)
             threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
             self._check_shared(
@@ -204,7 +204,7 @@ class AccessCheck(Observer):
 
     # -- global memory ---------------------------------------------------------------------------------------
 
-    def _access_global(self, access: Access, piece: Piece, strong: bool) -> None:
+    def _access_global(self, access: Access, piece: BufferAccess, strong: bool) -> None:
         shadow = self._global_shadows.get(id(piece.data))
         if shadow is None:
             shadow = self._global_shadows[id(piece.data)] = Shadow(piece.data.size)

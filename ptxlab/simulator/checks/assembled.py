@@ -6,9 +6,9 @@ import numpy as np
 
 from ..events import Inspection, Observer
 from ..hazard import HazardLog, Violation
+from ..launch_threads import Batch, Threads
 from ..ptx.ptxas import SignFill
 from ..ptx.syntax import PtxInstruction, Register
-from ..threads import Batch, Threads
 from .plans import ModulePlans
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece
+from ..events import Access, BufferAccess
 from ..ptx.syntax import PtxInstruction
 from .clocks import Clocks, Warpgroup
 from .shadow import ATOMIC, ID, LATE, TIME, TIME_SHIFT, WORK, Shadow, ShadowTouch
@@ -181,13 +181,13 @@ class AsynchronousWork:
 
     # -- copies that an mbarrier completes -------------------------------------------------------------------
 
-    def add_unannounced(self, access: Access, piece: Piece) -> None:
+    def add_unannounced(self, access: Access, piece: BufferAccess) -> None:
         """Copies that complete on an mbarrier, which a later access of the same instruction names."""
         self._unannounced.append(
             _Unannounced(id(access.instruction), piece.offsets, access.width, self._keys(access, piece))
         )
 
-    def _keys(self, access: Access, piece: Piece) -> NDArray[Any]:
+    def _keys(self, access: Access, piece: BufferAccess) -> NDArray[Any]:
         """A number for each thread and the block, or pair of blocks, whose memory it accesses."""
         blocks = piece.offsets // (piece.data.size // self._batch.count)
         if "cta_group::2" in access.instruction.parts:  # the mbarrier may be in either block of a pair

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access
+from ..launch_threads import Batch
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch
 from .opcode_traits import Traits
 from .release_acquire import ReleaseAcquire, turns
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece, Synchronisation
+from ..events import Access, BufferAccess, Synchronisation
 from ..hazard import HazardLog, Violation
 from ..ptx.syntax import PtxInstruction
 from .clocks import Clocks
@@ -119,7 +119,7 @@ class ClusterOrder:
             if not wide:
                 self._unscoped_between[owner, block] = instruction
 
-    def complete(self, piece: Piece) -> None:
+    def complete(self, piece: BufferAccess) -> None:
         """Asynchronous instructions name mbarriers that they arrive at, perhaps those of other blocks."""
         owners, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
         remote = owners != piece.threads // self._batch.block_lanes
@@ -183,7 +183,7 @@ class ClusterPresence:
         self._users: dict[int, NDArray[Any]] = {}  # and which threads did
         self._instructions: dict[int, PtxInstruction] = {}  # by that time
 
-    def check(self, access: Access, piece: Piece) -> None:
+    def check(self, access: Access, piece: BufferAccess) -> None:
         """Report blocks whose shared memory others use before they are known to have started."""
         owners = piece.offsets // (piece.data.size // self._batch.count)
         users = piece.threads // self._batch.block_lanes

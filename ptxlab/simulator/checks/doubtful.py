@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
-from ..events import Access, Inspection, MatrixInputs, Observer, Piece
+from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer
 from ..hazard import HazardLog, Violation, line_text
 from ..instructions.warps import shuffle_lanes
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import (
     Immediate,
     Operand,
@@ -28,7 +29,6 @@ from ..ptx.syntax import (
     Register,
     registers_of,
 )
-from ..threads import Batch, Threads
 from .clocks import LogicalTime
 from .plans import Flow, LoadUses, ModulePlans
 
@@ -79,7 +79,7 @@ class DoubtfulValues(Observer):
         self._origins: dict[int, _Origin] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._live: dict[str, dict[int, _Taints]] = {}  # by function and register
-        self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
+        self._memory: dict[int, tuple[BufferAccess, _Taints]] = {}  # by id of the array of bytes
         self._reported: set[tuple[int, int]] = set()
         self._watched: set[int] = set()
         #: By id of an instruction: taints of the branch that decides whether threads execute it.
@@ -499,7 +499,7 @@ class DoubtfulValues(Observer):
             if access.kind in ("write", "atomic") and (doubtful or known is not None):
                 self._store(access, flow, live, piece, known)
 
-    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
         """What is printed matters."""
         known = self._memory.get(id(piece.data))
         if known is None or known[1].size != piece.data.size:
@@ -520,7 +520,7 @@ class DoubtfulValues(Observer):
                 if violation is not None and violation.kind in ("race", "narrow scope"):
                     self._report_use(number, lanes[taints == number], access.instruction, "hands it over")
 
-    def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:
+    def _load(self, access: Access, flow: Flow, piece: BufferAccess, taints: _Taints) -> None:
         loaded = taints[piece.offsets[:, None] + np.arange(access.width)]
         if not loaded.any():
             return
@@ -543,8 +543,8 @@ class DoubtfulValues(Observer):
         access: Access,
         flow: Flow,
         live: dict[int, _Taints],
-        piece: Piece,
-        known: tuple[Piece, _Taints] | None,
+        piece: BufferAccess,
+        known: tuple[BufferAccess, _Taints] | None,
     ) -> None:
         instruction, threads = access.instruction, piece.threads
         count = max(len(flow.stored), 1)

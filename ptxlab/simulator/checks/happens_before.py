@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device_memory import RANK_SHIFT, cluster_places
 from ..events import Access, Synchronisation
 from ..hazard import HazardLog, Violation
-from ..memory import RANK_SHIFT, cluster_places
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
 from .clusters import ClusterOrder

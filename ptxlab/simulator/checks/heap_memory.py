@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Observer, Piece
+from ..events import Access, BufferAccess, Observer
 from ..hazard import HazardLog, Violation, line_name, line_text
 from ..heap import ALIGNMENT, HEAP_START
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch, Threads
 
 _NEAR = 4096  # bytes behind an allocation that an index may have gone too far for
 _NEVER, _GIVEN, _FREED = range(3)  # what bytes of the heap are
@@ -108,7 +108,7 @@ class HeapCheck(Observer):
             if piece.buffer is not None and piece.buffer.start == HEAP_START:
                 self._check(access, piece)
 
-    def _check(self, access: Access, piece: Piece) -> None:
+    def _check(self, access: Access, piece: BufferAccess) -> None:
         # what is given out of 16 bytes are the first ones, so the last byte of an access tells of all
         lasts = [*range(ALIGNMENT - 1, access.width - 1, ALIGNMENT), access.width - 1]
         self._grow(piece.data.size)

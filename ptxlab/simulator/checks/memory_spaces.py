@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..device_memory import cluster_places
 from ..events import Access, Observer, Synchronisation, TensorAccess
 from ..hazard import HazardLog, Violation, line_name, line_text
-from ..memory import cluster_places
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch, Threads
 from .doubtful import DoubtfulValues
 
 # -- local memory --------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from .access_reports import AccessReports, Conflict, OtherVerb
 from .clocks import Clocks
 from .clusters import ClusterPresence
-from .idle_loads import IdleLoads
 from .plans import ModulePlans
 from .shadow import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
+from .unused_loads import IdleLoads
 
 _MAX_OTHERS = 16  # instructions that one access is reported against
 

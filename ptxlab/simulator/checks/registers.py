@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
 from ..hazard import HazardLog, Violation, lanes_text
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch, Threads
 from .plans import ModulePlans, RegisterPlan
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece
-from ..threads import Batch
+from ..events import Access, BufferAccess
+from ..launch_threads import Batch
 
 _WORD = 4  # bytes of a flag
 _MAX_WARPS = 1 << 12  # of a batch; with more, what one warp of a block releases counts for all of the block
@@ -256,7 +256,7 @@ class ReleaseAcquire:
                 np.maximum.at(row, members, np.repeat(writes, self._warps))
             (self._released[writer],) = self._times.add(row[None], block)
 
-    def _put(self, access: Access, piece: Piece, released: _Rows) -> None:
+    def _put(self, access: Access, piece: BufferAccess, released: _Rows) -> None:
         """Put on flags what their writers release; in one block, flags keep what the last block released."""
         times, flags = self._times, self._flags[id(piece.data)]
         words, rows = _by_words(piece, access.width, released)
@@ -354,7 +354,7 @@ def turns(access: Access) -> list[Access]:
     return parts
 
 
-def _turns_at_words(piece: Piece, width: int) -> NDArray[np.int64]:
+def _turns_at_words(piece: BufferAccess, width: int) -> NDArray[np.int64]:
     """For each thread, how many warps before its own access the same word."""
     words, warps = piece.offsets // max(width, _WORD), piece.threads >> 5
     order = np.lexsort((warps, words))
@@ -367,7 +367,9 @@ def _turns_at_words(piece: Piece, width: int) -> NDArray[np.int64]:
     return result
 
 
-def _by_words(piece: Piece, width: int, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _by_words(
+    piece: BufferAccess, width: int, values: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The words that threads access, thread by thread, and a value for each."""
     words = piece.offsets // _WORD
     count = -(-width // _WORD)

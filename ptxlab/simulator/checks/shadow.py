@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece
+from ..events import Access, BufferAccess
 from .opcode_traits import Traits, traits_of
 
 TIME_SHIFT = 32
@@ -210,7 +210,7 @@ class Shadow:
         for name in _RECORDS:
             getattr(self, name)[chosen] = 0
 
-    def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
+    def entries_of(self, piece: BufferAccess, width: int) -> tuple[NDArray[np.int64], int]:
         """As `entries`, kept for a piece of an access, which may be repeated."""
         kept = piece.notes.get("entries")
         if kept is None or kept[:2] != (self._shift, width):
@@ -241,7 +241,7 @@ class ShadowTouch(NamedTuple):
     """An access to one piece of memory: the entries of its shadow, and the thread that accesses each."""
 
     access: Access
-    piece: Piece
+    piece: BufferAccess
     shadow: Shadow
     entries: NDArray[Any]
     threads: NDArray[Any]  # of each entry

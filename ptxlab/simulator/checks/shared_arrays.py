@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..events import Access, Observer
 from ..hazard import HazardLog, Violation
 from ..instructions.loads import space_of
+from ..launch_threads import Batch
 from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
-from ..threads import Batch
 from .doubtful import DoubtfulValues
 from .plans import ModulePlans, SharedArray
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece
+from ..events import Access, BufferAccess
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
 from .shadow import Shadow
@@ -35,21 +35,23 @@ class UniformBlocks:
         self.uniform = self._batch.count > 1 and self._batch.grid.cluster_size == 1
         self._clocks_agree: bool | None = None  # whether threads know the same in each block, once asked
 
-    def shadow(self, piece: Piece) -> Shadow:
+    def shadow(self, piece: BufferAccess) -> Shadow:
         """The shadow of the shared memory that a piece of an access is in."""
         if self._shadow is None:
             size = piece.data.size // (self._batch.count if self.uniform else 1)
             self._shadow = Shadow(size, self._batch.block_lanes // 32)
         return self._shadow
 
-    def check(self, access: Access, piece: Piece, check: Callable[[Piece], None]) -> None:
+    def check(self, access: Access, piece: BufferAccess, check: Callable[[BufferAccess], None]) -> None:
         """Check a piece of an access: in the first block if that is enough, otherwise in all of them."""
         if self.uniform and not self._checked_first(access, piece, check):
             self.separate()
         if not self.uniform:
             check(piece)
 
-    def _checked_first(self, access: Access, piece: Piece, check: Callable[[Piece], None]) -> bool:
+    def _checked_first(
+        self, access: Access, piece: BufferAccess, check: Callable[[BufferAccess], None]
+    ) -> bool:
         """Check an access of the first block if all blocks make the same; whether that was enough."""
         if "first block" not in piece.notes:
             piece.notes["first block"] = self._first_piece(piece)
@@ -68,7 +70,7 @@ class UniformBlocks:
             return False
         return True
 
-    def _first_piece(self, piece: Piece) -> Piece | None:
+    def _first_piece(self, piece: BufferAccess) -> BufferAccess | None:
         """The part of an access that the first block makes, if all others make the same."""
         blocks, lanes = self._batch.count, self._batch.block_lanes
         count, rest = divmod(len(piece.threads), blocks)
@@ -81,7 +83,7 @@ class UniformBlocks:
             return None
         if piece.threads is not self._batch.everyone and (threads - threads[0] != numbers * lanes).any():
             return None
-        return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.buffer)
+        return BufferAccess(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.buffer)
 
     def separate(self) -> None:
         """From now on blocks are checked one by one: what the first did so far, all of them did."""

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...memory import Im2colMap, TensorMap
+from ..device_memory import SHARED_START, in_block
 from ..hazard import threads_text
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..memory import SHARED_START, in_block
 from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
-from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import REDUCTIONS, atomic_update, combination, combined, plain_store
-from .mbarriers import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
+from .mbarrier_builders import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .tma import Boxes, load_boxes, map_at, store_boxes
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted, quoted
-from ..events import Piece
+from ..device_memory import LOCAL_WINDOW, Memory
+from ..events import BufferAccess
 from ..hazard import HazardError, Violation, hazard_of
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep, Reduction
-from ..memory import LOCAL_WINDOW, Memory
 from ..ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets, plain_name
-from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .operands import Write, address, announced, reader, writer
 
@@ -378,7 +378,7 @@ class _Arguments:
         self._at = self._start = address - LOCAL_WINDOW if address >= LOCAL_WINDOW else address
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> BufferAccess:
         """The bytes of the arguments read so far."""
         return self._memory.local_piece(self.thread, self._start, self._at)
 

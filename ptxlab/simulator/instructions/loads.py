@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
-from ..machine import Frame, Machine, MachineStep
-from ..memory import (
+from ..device_memory import (
     LOCAL_WINDOW,
     MAX_LOCAL,
     PARAM_WINDOW,
@@ -23,6 +22,8 @@ from ..memory import (
     in_block,
     serialised,
 )
+from ..launch_threads import UNSIGNED, Threads
+from ..machine import Frame, Machine, MachineStep
 from ..ptx.syntax import (
     Address,
     Immediate,
@@ -35,7 +36,6 @@ from ..ptx.syntax import (
     Vector,
     type_bits,
 )
-from ..threads import UNSIGNED, Threads
 from .builders import Context, IllegalError, builds, unsupported
 from .operands import address, computed, items_of, reader, readers, writer, writers
 

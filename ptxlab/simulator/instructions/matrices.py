@@ -18,12 +18,12 @@ from ...isa.operation import Operation
 from ...isa.parse import parse_any
 from ...isa.transfer import TransferForm
 from ...numerics.emulate import emulate
-from ...numerics.transfer import loaded_registers, stored_rows
+from ...numerics.emulate_transfer import loaded_registers, stored_rows
 from ..deferred import RegisterOperands, Values
+from ..device_memory import CHUNK, SHARED_WINDOW
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..memory import CHUNK, SHARED_WINDOW
 from ..ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
-from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import space_of
 from .operands import Read, Write, address, items_of, reader, readers, writer

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.availability import accepted, fits
+from ..launch_threads import UNSIGNED, Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.syntax import (
     Address,
@@ -26,7 +27,6 @@ from ..ptx.syntax import (
     Vector,
     type_bits,
 )
-from ..threads import UNSIGNED, Threads
 from .builders import Context, IllegalError, unsupported
 
 Read = Callable[[Machine, Frame, Threads], NDArray[Any]]

@@ -21,10 +21,10 @@ from ...errors import PtxlabError, listing
 from ...memory import Im2colMap, TensorMap, tensor_map
 from ...memory.swizzle import swizzled
 from ...memory.tensor_maps import FILLS, INTERLEAVES, MAX_AXES, as_stored, converted, places_of
+from ..device_memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
+from ..launch_threads import UNSIGNED, Threads
 from ..machine import Frame, Launch, Machine, MachineStep
-from ..memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
 from ..ptx.syntax import Immediate, PtxInstruction
-from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
 from .loads import combination, space_of
 from .operands import address, reader

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..launch_threads import Threads
 from ..machine import Machine, MachineStep
 from ..ptx.syntax import PtxInstruction
-from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import UFUNCS
 from .operands import computed

@@ -16,8 +16,8 @@ from ..._util.arguments import as_path, as_text
 from ..._util.display import Displayed, display
 from ..._util.files import write_atomically
 from ...errors import PtxlabError, listing, quoted
+from ..launch_threads import LaunchGrid
 from ..peaks import Work
-from ..threads import LaunchGrid
 from .stalls import REASONS
 
 _SHORT = 5  # microseconds of a short launch

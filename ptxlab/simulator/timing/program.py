@@ -17,7 +17,7 @@ from ...isa.product_form import ProductForm
 from ..ptx.dataflow import basic_blocks
 from ..ptx.syntax import Immediate, Module, PtxInstruction
 from .code import KernelCode, MachineInstruction
-from .record import Recorder, Touch
+from .recorder import Recorder, Touch
 from .replay import (
     BULK,
     BULK_COPIES,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..events import SimulatedBuffer
-from .record import Recorder, Touch, map_of_box
+from .recorder import Recorder, Touch, map_of_box
 from .units import ChipTiming
 
 _PAIR, _LINE = 64, 128  # bytes: DRAM delivers two sectors, L2 keeps lines of four

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .planner import Planner, Task
-from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose
+from .plan_search import Planner, Task
+from .plan_steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose
 
 _WARP_BITS = 5
 _MAX_TOGETHER = 16  # registers of the target that are always planned together

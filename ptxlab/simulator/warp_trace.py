@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, quoted
+from .device_memory import SHARED_START
 from .events import Access, Inspection, Observer
-from .memory import SHARED_START
+from .launch_threads import Batch, Threads
 from .ptx.syntax import PtxInstruction, Register
-from .threads import Batch, Threads
 
 _MAX_STEPS = 20_000
 _ROOM = 64 << 20  # bytes of registers and changes of shared memory that are kept

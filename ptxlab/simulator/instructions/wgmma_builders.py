@@ -18,12 +18,12 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as MatrixOperand
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
-from ...numerics.transfer import unpack_row
+from ...numerics.emulate_transfer import unpack_row
 from ..deferred import Deferred, Values, WarpgroupOperands, values_of
+from ..device_memory import CHUNK, TileRead
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..memory import CHUNK, TileRead
 from ..ptx.syntax import Operand, PtxInstruction, Register, Vector
-from ..threads import Threads
 from .builders import Context, builds
 from .matrices import constant, form_as, gather, read_matrix, scatter, write_matrix
 from .operands import Read, announced, items_of, reader

@@ -14,7 +14,7 @@ from ..mma import MmaForm
 from ..operand import Operand
 from ..targets import SM_75, SM_90, SM_90A, SM_100A, TARGETS
 from ..transfer import TransferForm
-from .mma import LAYOUTS
+from .mma_rows import LAYOUTS
 
 _COUNTS = (1, 2, 4)
 _PACKED = ("b6x16_p32", "b4x16_p64")

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...isa.product_form import ProductForm
 from ...memory import TensorMap
 from ..events import Access, MatrixInputs, Observer, Synchronisation
+from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch, Threads
 from ..traffic import PAST_L1, BankUse, bank_use, least_wavefronts, wavefronts
 
 #: Instructions that are executed again and again until a warp may go on.

@@ -27,7 +27,7 @@ from ..operand import Operand, Packing
 from ..product_form import by_argument
 from ..sparsity import STRUCTURES, Structure
 from ..targets import SM_107, PtxVersion, check_target
-from ..tensor_memory import (
+from ..tensor_operand import (
     LANES,
     DataPath,
     TensorOperand,
@@ -37,7 +37,7 @@ from ..tensor_memory import (
     transposed,
 )
 from ..verbs import MatrixInstruction
-from .form import Tcgen05Form, dotted, element_type
+from .tcgen05_form import Tcgen05Form, dotted, element_type
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.
 COLLECTOR_OPERATIONS = ("fill", "use", "lastuse", "discard")

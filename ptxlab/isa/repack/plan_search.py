@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..dtypes import DType
-from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, registers_read
+from .plan_steps import (
+    Convert,
+    Merge,
+    Part,
+    Permute,
+    PlanStep,
+    Rename,
+    Select,
+    Shift,
+    Shuffle,
+    registers_read,
+)
 
 
 class Task(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, as_shape, check_room
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
-from .fragments import check_fragment, fragment
+from .fragment_operations import check_fragment, fragment
 from .types import (
     MemoryLayoutLike,
     Tag,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
-from ...isa.tensor_memory import COLUMNS
+from ...isa.tensor_operand import COLUMNS
 from .cpp import AsmOperands
 from .ptx import asm_operands, transfer_parts, with_names
 from .tcgen05_memory import (

@@ -13,10 +13,10 @@ from ...errors import PtxlabError
 from ...isa.availability import accepted
 from ...numerics.scalar import operation
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
+from ..launch_threads import UNSIGNED, Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.ptxas import Contraction, Modified, Rotation, SignFill
 from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Vector, type_bits
-from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
 from .operands import Read, Write, bits_of, check_type, pair_of, reader, readers, writer, writers
 

@@ -37,8 +37,17 @@ from ..errors import PtxlabError
 from ..isa.chips import MAX_SHARED
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import CHANGING, Former, Patch, Session, current_session, in_session, installed, version_errors
+from .framework_session import (
+    CHANGING,
+    Former,
+    Patch,
+    Session,
+    current_session,
+    in_session,
+    installed,
+    version_errors,
+)
+from .host_arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MAX_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin

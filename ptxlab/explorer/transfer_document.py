@@ -18,8 +18,8 @@ from .._util.arguments import as_array, as_index, is_name
 from ..errors import PtxlabError, listing, located, quoted
 from ..isa.dtypes import DType
 from ..isa.operation import AnyOperation
-from ..isa.tcgen05.form import element_type
-from ..isa.tensor_memory import LANES
+from ..isa.tcgen05.tcgen05_form import element_type
+from ..isa.tensor_operand import LANES
 from .fills import pattern_values, random_range
 from .forms import AnyTransfer
 from .parse_cell import parse, parse_register

@@ -15,9 +15,9 @@ from ..layout import Layout, Mode, coalesced
 from ..location import Slot
 from ..operand import Operand
 from ..targets import PtxVersion
-from ..tensor_memory import LANES, TensorLayout, TensorOperand, split_address
+from ..tensor_operand import LANES, TensorLayout, TensorOperand, split_address
 from ..verbs import ShownForm
-from .form import TYPES, Tcgen05Form, dotted
+from .tcgen05_form import TYPES, Tcgen05Form, dotted
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
@@ -340,7 +340,7 @@ class TensorTransfer(Tcgen05Form, ShownForm):
         column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
         `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
         """
-        from ...numerics.tcgen05_transfer import emulate
+        from ...numerics.emulate_tcgen05_transfer import emulate
 
         return emulate(self, arguments, address, split)
 

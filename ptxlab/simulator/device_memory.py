@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from .._util.arguments import check_bytes
 from ..errors import PtxlabError
-from ..isa.tensor_memory import COLUMNS, LANES
-from .events import Access, Observer, Piece, SimulatedBuffer
+from ..isa.tensor_operand import COLUMNS, LANES
+from .events import Access, BufferAccess, Observer, SimulatedBuffer
 from .hazard import HazardError, Violation, hazard_of
 from .heap import HEAP_BYTES, HEAP_START, Heap
+from .launch_threads import UNSIGNED, Threads
 from .ptx.syntax import PtxInstruction
 from .spinning import Probe
-from .threads import UNSIGNED, Threads
 
 #: Generic addresses: those of shared, local and parameter memory lie in windows, as on the chip; all others
 #: are global.
@@ -93,7 +93,7 @@ class _CachedAccess:
     addresses: NDArray[Any]
     signed: NDArray[np.int64]  # the addresses as signed numbers
     width: int
-    pieces: list[Piece]
+    pieces: list[BufferAccess]
 
     def is_of(self, threads: Threads, addresses: NDArray[Any], width: int) -> bool:
         """Whether another access has the same arrays, which are never written."""
@@ -203,10 +203,10 @@ class Memory:
         """The local memory of one thread."""
         return self.local[thread * self._local_size : (thread + 1) * self._local_size]
 
-    def local_piece(self, thread: int, start: int, end: int) -> Piece:
+    def local_piece(self, thread: int, start: int, end: int) -> BufferAccess:
         """Bytes of the local memory of one thread, as observers see them."""
         offsets = np.arange(start, end) + thread * self._local_size
-        return Piece(None, self.local, offsets, np.full(len(offsets), thread))
+        return BufferAccess(None, self.local, offsets, np.full(len(offsets), thread))
 
     def set_local(self, threads: Threads, start: int, values: NDArray[Any]) -> None:
         """Write a value of each thread into its local memory."""
@@ -349,7 +349,7 @@ class Memory:
 
     def _accesses(
         self, request: _Request, space: str, alignment: int = 0, operand: object = None
-    ) -> Iterator[Piece]:
+    ) -> Iterator[BufferAccess]:
         instruction, _, threads, addresses, width, *_ = request
         key = id(instruction), operand
         cached = self._cached.get(key)
@@ -374,7 +374,7 @@ class Memory:
             self._cached[key] = _CachedAccess(threads.indices, addresses, signed, width, pieces)
         yield from pieces
 
-    def _generic(self, request: _Request) -> Iterator[Piece]:
+    def _generic(self, request: _Request) -> Iterator[BufferAccess]:
         """An access by generic addresses, space by space."""
         addresses = request.addresses
         shared = addresses >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
@@ -393,7 +393,9 @@ class Memory:
                 part = request._replace(threads=threads, addresses=addresses[chosen] - window)
                 yield from self._pieces(part, space, chosen)
 
-    def _pieces(self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None) -> list[Piece]:
+    def _pieces(
+        self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None
+    ) -> list[BufferAccess]:
         """An access to one space, checked and reported to the observers; usually one piece."""
         threads, addresses = request.threads, request.addresses
         if not threads.count:
@@ -413,20 +415,22 @@ class Memory:
                 if offset < 0:
                     fault = f"is {-offset} bytes before the {size} bytes of shared memory begin"
                 self._refuse(request, wrong, fault)
-            pieces = [Piece(chosen, self.shared, addresses + blocks * self._shared_pitch, threads.indices)]
+            pieces = [
+                BufferAccess(chosen, self.shared, addresses + blocks * self._shared_pitch, threads.indices)
+            ]
         elif space == "local":
             wrong = (addresses < 0) | (addresses > self._local_size - request.width)
             if wrong.any():
                 fault = f"lies outside of the thread's {self._local_size} bytes of local memory"
                 self._refuse(request, wrong, fault)
             offsets = addresses + threads.indices * self._local_size
-            pieces = [Piece(chosen, self.local, offsets, threads.indices)]
+            pieces = [BufferAccess(chosen, self.local, offsets, threads.indices)]
         else:
             pieces = self._in_buffers(request, chosen)
         self._notify(request, space, pieces)
         return pieces
 
-    def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
+    def _notify(self, request: _Request, space: str, pieces: list[BufferAccess]) -> None:
         """Tell the observers of an access."""
         instruction, kind, threads, addresses, width, proxy, values, owners = request
         self.writes += kind != "read"
@@ -447,7 +451,7 @@ class Memory:
             self._refuse(request, wrong, fault)
         return cluster_places(request.addresses, request.threads.blocks, self._cluster)
 
-    def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
+    def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[BufferAccess]:
         instruction, _, threads, addresses, width, *_ = request
         first, last = int(addresses.min()), int(addresses.max())
         buffer = self._recent.get(instruction.line)
@@ -457,7 +461,7 @@ class Memory:
         if buffer.holds(first, last + width):
             self._check_writable(request, buffer)
             self._recent[instruction.line] = buffer
-            return [Piece(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer)]
+            return [BufferAccess(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer)]
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
         sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
         outside = numbers < 0
@@ -472,7 +476,7 @@ class Memory:
             here = np.flatnonzero(numbers == number)
             ours = here if chosen is None else chosen[here]
             offsets = addresses[here] - buffer.start
-            pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer))
+            pieces.append(BufferAccess(ours, buffer.data, offsets, threads.indices[here], buffer))
         return pieces
 
     # -- messages --------------------------------------------------------------------------------------------

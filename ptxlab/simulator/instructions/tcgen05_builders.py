@@ -20,20 +20,20 @@ from ...isa.operand import Packing
 from ...isa.operation import Operation
 from ...isa.targets import SM_107
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
+from ...isa.tensor_operand import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import Tcgen05Descriptor, descriptor
 from ...memory.tcgen05_tiles import COLUMN_BYTES, line_bits, unpack_lookup
-from ...numerics import has, tcgen05_transfer
+from ...numerics import emulate_tcgen05_transfer, has
 from ...numerics.emulate import emulate
+from ..device_memory import ALLOCATION_UNIT, RANK_SHIFT, TensorMemory, in_block
 from ..events import TensorAccess
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..memory import ALLOCATION_UNIT, RANK_SHIFT, TensorMemory, in_block
 from ..ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
-from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import space_of
 from .matrices import form_of
-from .mbarriers import BarrierChange, read_masks, update_barriers
+from .mbarrier_builders import BarrierChange, read_masks, update_barriers
 from .operands import Read, address, items_of, reader, readers, writers
 
 
@@ -191,11 +191,13 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
                 )
                 machine.tensor_accessed(access)
             if loads:
-                results.append(_flat(tcgen05_transfer.load(form, words, start, split))[warp_lanes])
+                results.append(_flat(emulate_tcgen05_transfer.load(form, words, start, split))[warp_lanes])
                 continue
             registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
             registers[warp_lanes] = np.stack([column[number] for column in stored], axis=-1)
-            words[warp_lanes] = tcgen05_transfer.store(form, registers, words, start, split)[warp_lanes]
+            words[warp_lanes] = emulate_tcgen05_transfer.store(form, registers, words, start, split)[
+                warp_lanes
+            ]
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
@@ -299,10 +301,10 @@ def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer
             for block, rank in issue.blocks:
                 words = _memory(machine).words[block]
                 if codes is None:
-                    words[:] = tcgen05_transfer.shift(form, words, int(places[number]))
+                    words[:] = emulate_tcgen05_transfer.shift(form, words, int(places[number]))
                     continue
                 content = _shared_bytes(issue, form, int(codes[number]), rank)
-                words[:] = tcgen05_transfer.copy(
+                words[:] = emulate_tcgen05_transfer.copy(
                     form, content, int(codes[number]), words, int(places[number])
                 )
 
@@ -432,7 +434,7 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifi
         start = _column(form.a, addresses["a"], first)
         issue.notify("write", range(start, start + form.a.columns))
         for block, _ in group:
-            memory[block] = tcgen05_transfer.shift_rows(memory[block], start, form.a.columns)
+            memory[block] = emulate_tcgen05_transfer.shift_rows(memory[block], start, form.a.columns)
 
 
 def _from_lane(mask: int, first: int, ctas: int) -> int:

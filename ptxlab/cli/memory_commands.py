@@ -27,7 +27,7 @@ from ..memory.banks import transfer_conflicts
 from ..memory.swizzle import CuteSwizzle, SharedLayout, swizzled
 from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
-from .arguments import Tcgen05, find_operand, form_of
+from .instruction_arguments import Tcgen05, find_operand, form_of
 from .output import PICTURE, Printed, Style, as_json, as_text
 
 _MAX_PITCH = 1024  # bytes: no search for larger pitches without conflicts

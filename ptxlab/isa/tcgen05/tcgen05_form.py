@@ -16,7 +16,7 @@ from ..targets import SM_107, PtxVersion
 from ..verbs import ExecutableForm
 
 if TYPE_CHECKING:
-    from ..tensor_memory import TensorOperand
+    from ..tensor_operand import TensorOperand
 
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 TRANSFER_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")

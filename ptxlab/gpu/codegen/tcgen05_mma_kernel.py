@@ -8,8 +8,8 @@ from ...errors import PtxlabError
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.tcgen05 import Tcgen05Mma
-from ...isa.tcgen05.form import TYPES
-from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
+from ...isa.tcgen05.tcgen05_form import TYPES
+from ...isa.tensor_operand import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from ...memory.tcgen05_tiles import COLUMN_BYTES, shared_tile
 from . import cpp

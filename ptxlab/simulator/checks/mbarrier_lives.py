@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Observer, Piece
+from ..events import Access, BufferAccess, Observer
 from ..hazard import HazardLog, Violation, line_text
-from ..instructions.mbarriers import INITIALISE, why_invalid
+from ..instructions.mbarrier_builders import INITIALISE, why_invalid
+from ..launch_threads import Batch
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch
 
 _NONE, _INVALIDATED, _VALID = 0, 1, 2  # from `_VALID` on: by which of the instructions it was initialised
 _KIND = "mbarrier"
@@ -53,7 +53,7 @@ class MbarrierLives(Observer):
 
     # -- the life of one -------------------------------------------------------------------------------------
 
-    def _change(self, access: Access, piece: Piece) -> None:
+    def _change(self, access: Access, piece: BufferAccess) -> None:
         """Threads initialise or invalidate mbarriers."""
         if not len(self._lives):
             self._lives = np.zeros(piece.data.size >> 3, dtype=np.uint8)
@@ -85,7 +85,7 @@ class MbarrierLives(Observer):
     def _init_of(self, life: int) -> PtxInstruction:
         return self._inits[life - _VALID]
 
-    def _check_together(self, access: Access, piece: Piece, words: NDArray[np.int64]) -> None:
+    def _check_together(self, access: Access, piece: BufferAccess, words: NDArray[np.int64]) -> None:
         """Report mbarriers that several warps, or lanes with several counts, initialise at once."""
         distinct, which = np.unique(words, return_inverse=True)
         if len(distinct) == len(words):
@@ -104,7 +104,7 @@ class MbarrierLives(Observer):
     def _report_init(
         self,
         access: Access,
-        piece: Piece,
+        piece: BufferAccess,
         chosen: NDArray[np.intp],
         what: str,
         other: PtxInstruction | None,
@@ -118,7 +118,7 @@ class MbarrierLives(Observer):
 
     # -- uses ------------------------------------------------------------------------------------------------
 
-    def _check_use(self, access: Access, piece: Piece) -> None:
+    def _check_use(self, access: Access, piece: BufferAccess) -> None:
         """Report arrivals and waits where no mbarrier is."""
         words = piece.offsets >> 3
         lives = self._lives[words] if len(self._lives) else np.zeros(len(words), dtype=np.uint8)
@@ -137,7 +137,7 @@ class MbarrierLives(Observer):
             remedy=INITIALISE, space="shared", addresses=place,
         ))  # fmt: skip
 
-    def _check_data(self, access: Access, piece: Piece) -> None:
+    def _check_data(self, access: Access, piece: BufferAccess) -> None:
         """Report mbarriers that are read or written as data."""
         if piece.notes.get(_KIND) == self._changes:
             return
@@ -162,7 +162,7 @@ class MbarrierLives(Observer):
             other=other, space="shared", addresses=place,
         ))  # fmt: skip
 
-    def _named(self, piece: Piece, position: int, width: int) -> tuple[str, tuple[int, int]]:
+    def _named(self, piece: BufferAccess, position: int, width: int) -> tuple[str, tuple[int, int]]:
         """The bytes that a thread uses in its block, in words and as addresses."""
         start = int(piece.offsets[position]) % (piece.data.size // self._batch.count)
         return self._report.shared_place(start, start + width - 1), (start, start + width - 1)

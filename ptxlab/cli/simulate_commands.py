@@ -21,7 +21,7 @@ from ..simulator.peaks import find_chip
 from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_timing
 from ..views.kernel_profile import bounds_table, least_time, profile_table, time_text
-from ..views.launch_profile import comparison, profile_facts, profile_text
+from ..views.predicted_time import comparison, profile_facts, profile_text
 from .commands import Json
 from .output import Style, as_json, as_text
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int
 from ..errors import PtxlabError
 from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
-from ..isa.tcgen05.transfer import check_inputs
-from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand, split_address
+from ..isa.tcgen05.tcgen05_transfer import check_inputs
+from ..isa.tensor_operand import COLUMNS, LANES, TensorOperand, split_address
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 

@@ -24,13 +24,13 @@ from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
 from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
-from .arrays import device_memory
+from .host_arrays import device_memory
 
 #: Modules of frameworks whose launches can be simulated, and the adapter of each.
 _ADAPTERS = {
     "triton": "triton",
     "numba.cuda": "numba",
-    "cutlass.cute": "cute",
+    "cutlass.cute": "cute_dsl",
     "warp": "warp",
     "tilelang": "tilelang",
     "cupy": "cupy",

@@ -25,7 +25,7 @@ from .._util.arguments import check_room
 from ..errors import PtxlabError, quoted
 from ..memory import TensorMap, tensor_map
 from ..memory.tensor_maps import as_stored
-from ..simulator.arguments import Pointer
+from ..simulator.launch_arguments import Pointer
 from ..simulator.ptx.syntax import Function
 
 #: Element types of tensor maps, in the order of CUtensorMapDataType.

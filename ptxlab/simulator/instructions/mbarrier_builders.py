@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
+from ..device_memory import RANK_SHIFT, SHARED_WINDOW, cluster_places, in_block, serialised
 from ..hazard import HazardError, Violation, hazard_of
+from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..memory import RANK_SHIFT, SHARED_WINDOW, cluster_places, in_block, serialised
 from ..ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
-from ..threads import Threads
 from .builders import Context, builds
 from .loads import space_of
 from .operands import Read, address, computed, reader, writer

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_index, as_text
 from .._version import __version__
-from ..course.record import record, solved
+from ..course.progress_record import record, solved
 from ..errors import PtxlabError, counted, quoted
 from ..explorer.bundle import script, sheets
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
-from ..isa.tensor_memory import LANES, TensorOperand
-from ..numerics.tcgen05_transfer import shift_rows
+from ..isa.tensor_operand import LANES, TensorOperand
+from ..numerics.emulate_tcgen05_transfer import shift_rows
 from ..views.drawing import png
 from ..views.palette import FREE, LIGHT
 from ..views.static_fallback import StaticFallback

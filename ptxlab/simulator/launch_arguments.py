@@ -18,8 +18,8 @@ from ..isa.chips import MAX_SHARED
 from ..memory import TensorMap
 from ..memory.array_interface import gpu_layout
 from ..memory.tensor_maps import MapPointer
+from .launch_threads import LaunchGrid
 from .ptx.syntax import Function, Variable, type_bits
-from .threads import LaunchGrid
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = (1024, 1024, 64)
