@@ -92,8 +92,9 @@ def test_an_instruction_is_found_once() -> None:
 def test_a_transfer_does_not_pretend_to_multiply() -> None:
     ldmatrix = instruction(LDMATRIX)
     assert isinstance(ldmatrix, Transfer)
-    for name in ("m", "n", "k", "a", "b", "c", "d", "structure"):
+    for name in ("m", "n", "k", "a", "b", "c", "d"):
         assert not hasattr(ldmatrix, name)
+    assert ldmatrix.structure is None
     with pytest.raises(PtxlabError, match="transfers a matrix"):
         mma_instruction(LDMATRIX)
 

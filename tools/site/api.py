@@ -45,7 +45,7 @@ PAGES = (
                 (
                     "Result",
                     "LineProfile",
-                    "Profile",
+                    "Executed",
                     "WarpTrace",
                     "TraceStep",
                     "Hazard",
