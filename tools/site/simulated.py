@@ -11,6 +11,18 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.numerics.scalar import opcodes
 from ptxlab.simulator import decode  # noqa: F401  # which imports every builder
+from ptxlab.simulator.instructions import (
+    arithmetic_builders,
+    asynchronous,
+    control,
+    loads,
+    matrices,
+    mbarrier_builders,
+    tcgen05_builders,
+    tma,
+    warps,
+    wgmma_builders,
+)
 from ptxlab.simulator.instructions.builders import BUILDERS
 from ptxlab.simulator.peaks import PEAKS
 from ptxlab.simulator.ptx.syntax import type_bits
@@ -21,17 +33,24 @@ __all__ = ["GROUPS", "page", "write"]
 
 #: What instructions do, and the modules of the simulator that build them.
 _MODULES = {
-    "memory and addresses": ("loads",),
-    "control, barriers, fences": ("control",),
-    "within a warp": ("warps",),
-    "matrices": ("matrices", "wgmma"),
-    "tensor memory": ("tcgen05",),
-    "asynchronous copies": ("asynchronous", "mbarriers"),
-    "tensor maps": ("tma",),
-    "registers, and parts of them": ("arithmetic",),
+    "memory and addresses": (loads,),
+    "control, barriers, fences": (control,),
+    "within a warp": (warps,),
+    "matrices": (matrices, wgmma_builders),
+    "tensor memory": (tcgen05_builders,),
+    "asynchronous copies": (asynchronous, mbarrier_builders),
+    "tensor maps": (tma,),
+    "registers, and parts of them": (arithmetic_builders,),
 }
 GROUPS = tuple(
-    (title, {entry[0] for entry, builder in BUILDERS.items() if builder.__module__.split(".")[-1] in modules})
+    (
+        title,
+        {
+            entry[0]
+            for entry, builder in BUILDERS.items()
+            if builder.__module__ in {module.__name__ for module in modules}
+        },
+    )
     for title, modules in _MODULES.items()
 )
 
