@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PtxlabError", "counted", "listing", "located", "needs_lab", "quoted", "refusal", "wrapped"]
+__all__ = ["PtxlabError", "counted", "error_of", "listing", "located", "needs_lab", "quoted", "wrapped"]
 
 _MAX_SHOWN = 1 << 16  # elements of an array
 
@@ -34,13 +34,13 @@ class PtxlabError(ValueError):
         return lines
 
 
-def refusal(call: Callable[..., object], *arguments: object) -> str:
+def error_of(call: Callable[..., object], *arguments: object) -> str:
     """The sentence with which a call is refused, or "".
 
     >>> def half(number):
     ...     if number % 2:
     ...         raise PtxlabError(f"{number} is odd")
-    >>> refusal(half, 3), refusal(half, 4)
+    >>> error_of(half, 3), error_of(half, 4)
     ('3 is odd', '')
     """
     try:

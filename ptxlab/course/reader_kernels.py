@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, quoted, refusal
+from ..errors import PtxlabError, counted, error_of, quoted
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
 from ..question import Unanswered, with_code
@@ -107,7 +107,7 @@ def _stored() -> dict[str, Any]:
 
 
 def _has_compiler() -> bool:
-    return not refusal(compiler_version)
+    return not error_of(compiler_version)
 
 
 # -- a kernel read part by part ------------------------------------------------------------------------------

@@ -386,7 +386,7 @@ class SetDescriptorField(Edit):
 
 
 @dataclass(frozen=True)
-class SetMove(Edit):
+class SetTransfer(Edit):
     """Choose one part of a transfer by name: of its mnemonic, or of where it accesses memory.
 
     Names are "shape", "count", "pack", "operation" and other parts of the mnemonic; "lane", "column" and
@@ -395,7 +395,7 @@ class SetMove(Edit):
 
     >>> import ptxlab
     >>> ex = ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x4.b32")
-    >>> ex.apply(SetMove("shape", "16x64b"), SetMove("lane", "16"))
+    >>> ex.apply(SetTransfer("shape", "16x64b"), SetTransfer("lane", "16"))
     >>> ex.instruction.mnemonic, hex(ex.D[0, 1])
     ('tcgen05.ld.sync.aligned.16x64b.x4.b32', '0x100002')
     """
@@ -526,6 +526,6 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
             if isinstance(state.document, TransferOperation) and not edit.of_transfers:
                 raise PtxlabError(
                     f"{type(edit).__name__} is an edit of instructions that multiply; "
-                    f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
+                    f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetTransfer"
                 )
             edit.apply(state)

@@ -8,28 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import gpu
 from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
-from ..isa.targets import GENERATIONS
 from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.element_location import copies_note
 from ..views.labels import layout_note
-from .fills import patterns
-from .masks import disabled_lanes, mask_text
+from .masks import disabled_lanes
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
-from .product_document import GPU, NO_CHIP
 from .state import ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
-from .transfer_document import PATTERNS, TransferOperation
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
@@ -229,106 +224,3 @@ def bit_parts(dtype: DType) -> list[tuple[str, int]]:
     if not dtype.is_float:
         return [("value", dtype.bits)]
     return [(field.role, field.bits) for field in bit_fields(dtype)]
-
-
-# -- what can be chosen above the matrices: chips, fills, modifiers, how things are shown ------------------
-
-
-#: Controls of how values are shown, by the trait of the view that each sets.
-DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
-    "label": {
-        "label": "Show",
-        "hint": "What each cell shows: its value, its code, or the lane and element that hold it",
-        "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
-    },
-    "colour_by": {
-        "label": "Colour by",
-        "hint": "What the colours mean",
-        "options": [
-            ["lane", "lane"],
-            ["register", "register"],
-            ["warp", "warp"],
-            ["core matrix", "core matrix"],
-            ["bank", "bank"],
-            ["value", "value"],
-            ["none", "nothing"],
-        ],
-    },
-    "zoom": {
-        "label": "Zoom",
-        "hint": "From the whole scene to single bits (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
-        "range": {"min": 50, "max": 400, "step": 25},  # older links have less than 100, for the whole scene
-    },
-}
-
-
-def toolbar(
-    state: ExplorerState, chips: tuple[str, ...], working: str = "", gpu_time: str = ""
-) -> dict[str, Any]:
-    """Everything in the toolbar: chips, fill patterns, modifiers, undo, and the current choices.
-
-    `working` is what the GPU is doing now, `gpu_time` how long its last run took.
-    """
-    chip, against = state.chips
-    data: dict[str, Any] = {
-        "controls": [],
-        "chips": [],
-        "chip": chip,
-        "against": against,
-        "patterns": {},
-        "options": [],
-        "undo": bool(state.history.past),
-        "redo": bool(state.history.future),
-        "gpu": {"available": False, "status": "", "busy": False},
-    }
-    document = state.document
-    if isinstance(document, TransferOperation):  # the rest is for instructions that multiply
-        return data | {"patterns": {name: list(PATTERNS) for name in document.inputs}}
-    ins, matrices = document.ins, document.operation
-    fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
-    gpu_available = GPU in chips
-    gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
-    return data | {
-        "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
-        "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
-        "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
-        "options": [
-            _option(name, ins.modifiers.get(name, ()), value) for name, value in document.options.items()
-        ],
-        "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
-    }
-
-
-def _chip_label(chip: str) -> str:
-    generation = GENERATIONS.get(chip)
-    return f"{chip} {generation}" if generation else chip or "no model"
-
-
-_OPTION_HINTS = {
-    "selector": "Sparsity selector: which lanes of each group of four supply the metadata",
-    "scale_d": "scale-d: false leaves out what D held before, so that D = A * B",
-    "imm_scale_a": "imm-scale-a: -1 negates A",
-    "imm_scale_b": "imm-scale-b: -1 negates B",
-    "imm_trans_a": "imm-trans-a: 1 if A is stored in shared memory with m, not k, contiguous",
-    "imm_trans_b": "imm-trans-b: 1 if B is stored in shared memory with n, not k, contiguous",
-    "byte_id_a": "byte-id-a: which byte of a register holds the scale factors of A",
-    "byte_id_b": "byte-id-b: which byte of a register holds the scale factors of B",
-    "thread_id_a": "thread-id-a: which lanes of each group of four hold the scale factors of A",
-    "enable_input_d": "enable-input-d: false leaves out what D held before, so that D = A * B",
-    "scale_input_d": "scale-input-d: what D held before is divided by 2 to the power of this",
-    "disable_output_lane": "disable-output-lane: lanes of D that stay as they were, such as 0..15, 32",
-    "zero_column_mask": "zero-column-mask-desc: columns of B that count as zeros, such as use 4, skip 3",
-    "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
-}
-
-
-def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A modifier with its legal values; a mask has too many to list and is a text."""
-    return {
-        "name": name,
-        "label": name.replace("_", "-"),
-        "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
-        "options": [[str(each).lower(), each] for each in legal],
-        "value": value if legal else 0,
-        "text": "" if legal else mask_text(name, value),
-    }

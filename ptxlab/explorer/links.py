@@ -51,7 +51,7 @@ _LOGGED: dict[str, type[Edit]] = {
     message_name(kind): kind
     for kind in (
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.SetRegister,
-        edits.FlipBit, edits.SetOption, edits.SetMask, edits.SetMove,
+        edits.FlipBit, edits.SetOption, edits.SetMask, edits.SetTransfer,
     )
 }  # fmt: skip
 

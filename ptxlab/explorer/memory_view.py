@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, listing, quoted, refusal
+from ..errors import PtxlabError, counted, error_of, listing, quoted
 from ..isa.catalog import Product
 from ..isa.operand import Operand
 from ..memory import SWIZZLES, Conflicts
@@ -152,7 +152,7 @@ def _obstacle(operand: Operand, by: str, major: Major) -> str:
     if operand.space == "shared":
         return ""
     pitch = -(-_line_bytes(operand, major) // 16) * 16
-    return refusal(lambda: _accesses(operand, place_lines(operand, major, pitch), by))
+    return error_of(lambda: _accesses(operand, place_lines(operand, major, pitch), by))
 
 
 #: A choice: its text, its value, and why it cannot be chosen, or "".
@@ -192,7 +192,7 @@ def _swizzle_obstacle(ins: Product, operand: Operand, by: str, swizzle: int, tra
     """Why an operand cannot have this swizzle, or ""."""
     if by.startswith("wmma") and swizzle:
         return f"{by} takes lines at equal distances: it cannot follow a swizzle"
-    return refusal(shown_tile, ins, operand, swizzle, transposed) if operand.space == "shared" else ""
+    return error_of(shown_tile, ins, operand, swizzle, transposed) if operand.space == "shared" else ""
 
 
 # -- what is shown ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, refusal
+from ..errors import PtxlabError, counted, error_of
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
@@ -302,7 +302,10 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
     kept = {}
     legal, offered = new.ins.modifiers, option_names(new.ins)
     for name, value in old.options.items():
-        fits = value in legal[name] if name in legal else not refusal(with_option, new.operation, name, value)
+        if name in legal:
+            fits = value in legal[name]
+        else:
+            fits = not error_of(with_option, new.operation, name, value)
         if name in offered and fits:
             kept[name] = value
         elif value != getattr(Modifiers, name):

@@ -22,7 +22,6 @@ from ..isa.tcgen05 import Tcgen05Mma
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import gpu_note, picture
 from .forms import Explorable
-from .instruction_info import toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .product_document import GPU, NO_CHIP
@@ -31,6 +30,7 @@ from .refused_edit import RefusedEdit
 from .render import Rendering, Sources, render
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
+from .toolbar import toolbar
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
 from .view import (
     MATRICES,

@@ -192,7 +192,7 @@ MESSAGES: dict[str, type[Edit | Request]] = {
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
         edits.SetMask, edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
-        edits.SetMove, edits.Undo, edits.Redo,
+        edits.SetTransfer, edits.Undo, edits.Redo,
         RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, SetMemoryField,
         HideMemory, ShowLoad,
         StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,

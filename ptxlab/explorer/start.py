@@ -56,7 +56,7 @@ def as_transfer(document: Document) -> TransferOperation:
     if isinstance(document, TransferOperation):
         return document
     raise PtxlabError(
-        f"{document.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
+        f"{document.ins.mnemonic} multiplies matrices; SetTransfer is for instructions that move words"
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, counted, listing, quoted, refusal
+from ..errors import PtxlabError, counted, error_of, listing, quoted
 from ..isa.catalog import tcgen05_transfers
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -357,7 +357,7 @@ def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
 
 def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
     """Why a field cannot have a value, or ""."""
-    return refusal(parse_field, ins, field.name, text).removeprefix(f"{ins.mnemonic}: ")
+    return error_of(parse_field, ins, field.name, text).removeprefix(f"{ins.mnemonic}: ")
 
 
 def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:

@@ -17,10 +17,10 @@ from .._util.arguments import as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
 from ..views import Grid, Picture
-from .instruction_info import DISPLAY_CONTROLS
 from .parse_cell import format_values
 from .product_document import Comparison, ProductDocument
 from .state import ExplorerState
+from .toolbar import DISPLAY_CONTROLS
 
 #: The matrices that an instruction may have.
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")

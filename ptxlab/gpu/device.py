@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..errors import PtxlabError, listing, refusal
+from ..errors import PtxlabError, error_of, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any, parse_product
@@ -81,7 +81,7 @@ def available(ins: Form | str | None = None) -> bool:
     >>> available() == status().endswith("is ready")
     True
     """
-    return not refusal(check_device, None if ins is None else parse_any(ins))
+    return not error_of(check_device, None if ins is None else parse_any(ins))
 
 
 def status(ins: Form | str | None = None) -> str:

@@ -190,6 +190,6 @@ def _resolve(name: str) -> MmaForm | TransferForm:
 
 def _refusal(name: str) -> str:
     """Why a name is refused. The module that finds out is loaded only then."""
-    from .refusals import refusal
+    from .refusals import why_not
 
-    return refusal(name)
+    return why_not(name)

@@ -30,10 +30,10 @@ _FAMILIES = listing((*REGISTER_FAMILIES, "tcgen05"), 11)
 _TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
 
 
-def refusal(name: str) -> str:
+def why_not(name: str) -> str:
     """One sentence on why a name is refused.
 
-    >>> refusal("wgmma.fence.sync.aligned").split("; ")[1]
+    >>> why_not("wgmma.fence.sync.aligned").split("; ")[1]
     'it multiplies nothing and has no fragments'
     """
     if not name:

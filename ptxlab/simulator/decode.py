@@ -24,6 +24,7 @@ from .instructions.loads import in_leader, is_in_leader
 from .launch_threads import UNSIGNED, Threads
 from .machine import Frame, Machine, MachineStep, Program
 from .ptx.dataflow import branch_targets, constants, repeated
+from .ptx.opcode_sets import FEWEST_OPERANDS, TYPES
 from .ptx.ptxas import contractions, faults, modified_selections
 from .ptx.syntax import (
     Address,
@@ -433,38 +434,6 @@ def _order_fault(instruction: PtxInstruction) -> str | None:
 
 # -- types ---------------------------------------------------------------------------------------------------
 
-_INTEGERS = "b16 b32 b64 u16 u32 u64 s16 s32 s64"
-#: The types of instructions that `ptxlab.numerics.scalar` does not have, by name and qualifiers; the entry
-#: with the most qualifiers counts.
-_TYPES = {
-    "mov": f"pred {_INTEGERS} b128 f32 f64",
-    "selp": f"{_INTEGERS} f32 f64",
-    **dict.fromkeys(("ld", "ldu", "st"), f"b8 u8 s8 {_INTEGERS} b128 f32 f64"),
-    "cvta": "u32 u64",
-    "mapa": "u32 s32 u64 s64",
-    "getctarank": "u32 s32 u64 s64",
-    "createpolicy": "b64",
-    **dict.fromkeys(("alloca", "stacksave", "stackrestore"), "u32 u64"),
-    "shfl": "b32",
-    "activemask": "b32",
-    "match": "b32 b64",
-    "vote.ballot": "b32",
-    **dict.fromkeys(("vote.all", "vote.any", "vote.uni"), "pred"),
-    **dict.fromkeys(("bar.red.popc", "barrier.red.popc"), "u32"),
-    **dict.fromkeys(("bar.red.and", "bar.red.or", "barrier.red.and", "barrier.red.or"), "pred"),
-    "mbarrier": "b64",
-    "redux.add": "u32 s32",
-    **dict.fromkeys(("redux.min", "redux.max"), "u32 s32 f32"),
-    **dict.fromkeys(("redux.and", "redux.or", "redux.xor"), "b32"),
-    **dict.fromkeys(("atom.add", "red.add"), "u32 s32 u64 f32 f64"),
-    **dict.fromkeys(("atom.add.noftz", "red.add.noftz"), "f16 f16x2 bf16 bf16x2 f32"),
-    **dict.fromkeys(("atom.min", "atom.max", "red.min", "red.max"), "u32 s32 u64 s64"),
-    **dict.fromkeys(("atom.and", "atom.or", "atom.xor", "red.and", "red.or", "red.xor"), "b32 b64"),
-    **dict.fromkeys(("atom.inc", "atom.dec", "red.inc", "red.dec"), "u32"),
-    "atom.exch": "b32 b64 b128",
-    "atom.cas": "b16 b32 b64 b128",
-}
-
 
 @lru_cache(maxsize=4096)
 def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -477,9 +446,9 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
         parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)
     ):
         return None  # these have other types
-    same_name = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
+    same_name = [entry for entry in TYPES if entry.split(".")[0] == parts[0]]
     entries = [entry for entry in same_name if set(entry.split(".")) <= set(parts)]
-    return tuple(_TYPES[max(entries, key=len)].split()) if entries else None
+    return tuple(TYPES[max(entries, key=len)].split()) if entries else None
 
 
 def _type_fault(instruction: PtxInstruction) -> str | None:
@@ -493,14 +462,11 @@ def _type_fault(instruction: PtxInstruction) -> str | None:
 
 
 #: The fewest operands of instructions that checks inspect even where no thread executes them.
-_FEWEST_OPERANDS = {
-    "bar": 1, "elect": 2, "match": 2, "mov": 2, "redux": 2, "shfl": 2, "st": 2, "stmatrix": 2, "vote": 2,
-}  # fmt: skip
 
 
 def _operand_fault(instruction: PtxInstruction) -> str | None:
     """Operands that are missing, or ``_`` in place of a result."""
-    count, fewest = len(instruction.operands), _FEWEST_OPERANDS.get(instruction.parts[0], 0)
+    count, fewest = len(instruction.operands), FEWEST_OPERANDS.get(instruction.parts[0], 0)
     if count < fewest:
         return f"it has at least {counted(fewest, 'operand')}, found {count or 'none'}"
     result = instruction.operands[0] if instruction.operands else None

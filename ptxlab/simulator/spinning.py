@@ -14,14 +14,9 @@ from numpy.typing import NDArray
 
 from .events import BufferAccess
 from .launch_threads import Threads
+from .ptx.opcode_sets import ONLY_REGISTERS
 from .ptx.syntax import PtxInstruction, Special
 
-#: Instructions with a builder that change only registers; whether an `atom` changes memory, `Memory` reports.
-_WITHOUT_EFFECT = frozenset({
-    "activemask", "and", "applypriority", "atom", "bra", "brx", "createpolicy", "cvta", "discard", "elect",
-    "fence", "getctarank", "isspacep", "ld", "ldu", "mapa", "match", "membar", "mov", "nanosleep", "not",
-    "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vote", "xor",
-})  # fmt: skip
 _MAX_READS = 32  # in an iteration
 
 
@@ -32,7 +27,7 @@ def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
         return True
     return (
         not is_scalar
-        and instruction.parts[0] not in _WITHOUT_EFFECT
+        and instruction.parts[0] not in ONLY_REGISTERS
         and instruction.parts[:2] != ("bar", "warp")
     )
 

@@ -27,7 +27,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
-from .grid import Header, tooltips
+from .grid import Header, hover_texts
 from .labels import index_range
 from .table import Table, Value
 
@@ -190,10 +190,10 @@ class Holders:
         cta = row * ctas // rows if self.operand.axes[0] == "m" else column * ctas // columns
         return (f"in shared memory of CTA {cta}",)
 
-    def tooltips(self, prefix: str = "") -> NDArray[Any]:
+    def hover_texts(self, prefix: str = "") -> NDArray[Any]:
         """Name and holder of every element."""
         name = f"{prefix}{self.operand.name}"
-        return tooltips(
+        return hover_texts(
             self.operand.shape, lambda row, col: "\n".join((f"{name}[{row}][{col}]", *self.place(row, col)))
         )
 

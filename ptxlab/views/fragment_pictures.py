@@ -33,7 +33,7 @@ from .element_location import (
     product_operand,
     warp_notes,
 )
-from .grid import Box, Cell, Grid, Header, State, headers, tooltips
+from .grid import Box, Cell, Grid, Header, State, headers, hover_texts
 from .labels import element_names, index_range, layout_note
 from .metadata_picture import metadata
 from .picture import Picture
@@ -150,7 +150,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         spans = lane_runs(holders.lanes, elements)
         _, _, tall, wide = spans[0]
         steps = (tall if tall > 2 else 1, wide if wide > 2 else 1)
-        hover = holders.tooltips("compressed " if _is_compressed(ins, op) else "")
+        hover = holders.hover_texts("compressed " if _is_compressed(ins, op) else "")
     shape = holders.lanes.shape
     if label == "auto":
         label = "elements" if len(spans) * len(rows) <= _MAX_LABELS * shape[0] else "none"
@@ -246,7 +246,7 @@ def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
             f"{e.lanes[row, chunk]}{selector}"
         )
 
-    return tooltips((ins.m, ins.k), text)
+    return hover_texts((ins.m, ins.k), text)
 
 
 # -- registers of tcgen05.ld and .st ---------------------------------------------------------------------
@@ -311,7 +311,7 @@ def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Gri
     return Grid(
         layout.shape,
         lane_cells(spans, first + lanes, elements, thread, lines),
-        tooltips(layout.shape, text),
+        hover_texts(layout.shape, text),
         tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
         _register_headings(form, labelled),
         ("lane", "column"),

@@ -229,7 +229,7 @@ def as_element(element: object, name: str, of: str = "") -> tuple[int, int]:
     return row, column
 
 
-def tooltips(shape: tuple[int, int], text: Callable[[int, int], str]) -> NDArray[Any]:
+def hover_texts(shape: tuple[int, int], text: Callable[[int, int], str]) -> NDArray[Any]:
     """The text of every place of a grid."""
     hover = np.empty(shape, dtype=object)
     for place in np.ndindex(*shape):

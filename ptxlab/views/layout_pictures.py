@@ -13,7 +13,7 @@ from ..memory.triton_layouts import TritonLayout, is_triton_layout
 from .colours import bank_key, bank_tint, lane_colour_notes
 from .element_location import lane_runs
 from .fragment_pictures import lane_cells
-from .grid import Entry, Grid, headers, tooltips, uniform_grid
+from .grid import Entry, Grid, headers, hover_texts, uniform_grid
 from .labels import index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -105,7 +105,7 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
     grid = Grid(
         layout.shape,
         lane_cells(runs, threads, elements, focus, label),
-        tooltips(layout.shape, tooltip),
+        hover_texts(layout.shape, tooltip),
         headers(layout.shape[0], steps[0]),
         headers(layout.shape[1], steps[1]),
         ("row", "column"),

@@ -406,7 +406,7 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
             for row in np.flatnonzero(mine.any(axis=1))
         )
     heads = (headers(rows, 16), _spaced(columns))
-    hover = holders.tooltips()
+    hover = holders.hover_texts()
     return Grid(op.shape, tuple(cells), hover, *heads, op.axes, name=op.name, outlines=outlines)
 
 

@@ -26,7 +26,7 @@ from ..isa.tensor_operand import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
 from .element_location import as_product, figures_of, joined_runs, product_operand
 from .fragment_pictures import operand_notes
-from .grid import Cell, Grid, Header, State, as_part, numbered_grid, tooltips
+from .grid import Cell, Grid, Header, State, as_part, hover_texts, numbered_grid
 from .labels import index_range, number_text
 from .picture import Picture
 
@@ -452,5 +452,5 @@ def _grid(
             state: State = "mark" if stem == "out" and lane != others[row, start, 0] else "plain"
             hue = int(hues[row, start]) % _WARP
             cells.append(Cell(row, start, 1, stop - start, (f"T{lane}", names), hue, state))
-    hover = tooltips((len(places), places.shape[1]), text)
+    hover = hover_texts((len(places), places.shape[1]), text)
     return replace(numbered_grid(cells, hover, title=title, density="close"), new_line=stem == "out")

@@ -22,7 +22,7 @@ from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
 from .element_location import Holders, as_product, holders_of, k_headings, one_matrix
-from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, tooltips, uniform_grid
+from .grid import Cell, Entry, Grid, Header, State, as_part, headers, hover_texts, named_headers, uniform_grid
 from .labels import index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -77,7 +77,7 @@ def _scale_matrix(marked: int | None) -> Grid:
     if marked is not None:
         at = marked // 32
         cells[at] = replace(cells[at], state="mark")
-    hover = tooltips((32, 4), lambda place, scale: f"rows {index_range(place * 4, 4)}, scale {scale}")
+    hover = hover_texts((32, 4), lambda place, scale: f"rows {index_range(place * 4, 4)}, scale {scale}")
     rows = [Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)]
     return _part_of_tile("matrix", ("row", "scale"), cells, hover, rows, headers(4, 1))
 
@@ -284,7 +284,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
         start, size = head.start // unit, head.size // unit
         spot = (start, block, size, 1) if of_a else (block, start, 1, size)
         cells.append(Cell(*spot, tuple(text), lines[0] // _ROWS % 8 * 4 + 1))
-    tips = tooltips((places, blocks), hover)
+    tips = hover_texts((places, blocks), hover)
     along = named_headers(k_headings("block", blocks, length))
     across = tuple(Header(head.start // unit, head.size // unit, head.lines) for head in heads)
     title = f"{op.name}: scales of {'A' if of_a else 'B'}"

@@ -243,7 +243,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "choose_instruction": {"mnemonic": KINDS["dense"], "a_space": "register"},
     "set_descriptor": {"text": "0x8400010"},
     "set_descriptor_field": {"name": "n", "text": "64"},
-    "set_move": {"name": "shape", "text": "16x64b"},
+    "set_transfer": {"name": "shape", "text": "16x64b"},
     "undo": {},
     "redo": {},
     "request_picker_index": {},

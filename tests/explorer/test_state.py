@@ -21,10 +21,10 @@ from ptxlab.explorer.edits import (
     FillMatrix,
     Paste,
     SetCell,
-    SetMove,
     SetOption,
     SetRegister,
     SetRegisters,
+    SetTransfer,
     SetValues,
     Undo,
     change_instruction,
@@ -32,11 +32,11 @@ from ptxlab.explorer.edits import (
 from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.history import MAX_LOGGED, MAX_LOGGED_TEXT, UNDO_LIMIT
-from ptxlab.explorer.instruction_info import toolbar
 from ptxlab.explorer.links import open_link, share_link
 from ptxlab.explorer.product_document import ProductDocument
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.toolbar import toolbar
 from ptxlab.explorer.view import SHAREABLE
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
@@ -681,7 +681,7 @@ def test_random_numbers_of_a_link_do_not_depend_on_what_was_undone() -> None:
     ex = ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x4.b32", seed=4)
     ex.apply(FillMatrix("A", "random"))
     ex.undo()
-    ex.apply(SetMove("count", "x16"), FillMatrix("A", "random"))
+    ex.apply(SetTransfer("count", "x16"), FillMatrix("A", "random"))
     ex.apply(ChooseInstruction("tcgen05.ld.sync.aligned.16x64b.x2.b32"))
     ex.apply(FillMatrix("A", "random"))
     like = ptxlab.explore("wmma.load.a.sync.aligned.row.m8n8k128.b1")
@@ -711,7 +711,7 @@ def test_random_numbers_of_a_link_do_not_depend_on_what_was_undone() -> None:
         (with_log(["fill_matrix@", "B", "random"]), "damaged"),
         (with_log(["fill_matrix@-1", "B", "random"]), "damaged"),
         (with_log(["fill_matrix@" + "f" * 33, "B", "random"]), "damaged"),
-        (with_log(["set_move", "shape", "16x64b"]), "multiplies matrices"),
+        (with_log(["set_transfer", "shape", "16x64b"]), "multiplies matrices"),
         (with_log(*[FILL] * (MAX_LOGGED + 1)), "damaged"),
         (with_log(over=["A"]), "registers that"),
         (with_log(data=[["A"]]), "registers that"),

@@ -20,9 +20,9 @@ from ptxlab.explorer.edits import (
     SetDescriptor,
     SetDescriptorField,
     SetMask,
-    SetMove,
     SetOption,
     SetRegister,
+    SetTransfer,
     SetValues,
 )
 from ptxlab.explorer.instruction_info import instruction_info
@@ -408,7 +408,7 @@ def test_what_can_be_chosen_of_a_move_is_legal() -> None:
             state = ExplorerState(first.ins)
             values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
             for value in values:
-                SetMove(control["name"], value).apply(state)
+                SetTransfer(control["name"], value).apply(state)
                 now = {
                     each["name"]: each["value"] for each in transfer_info(state.transfer)["move"]["controls"]
                 }
@@ -429,15 +429,15 @@ def test_a_transfer_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(namespace["D"], ex.D)
     page = ex.save_html(tmp_path / "st.html").read_text(encoding="utf-8")
     assert "tcgen05.st.sync.aligned.16x64b.x2.b32" in page
-    ex.apply(SetMove("element", "f32"), SetCell("A", 0, 0, "1.5"))
+    ex.apply(SetTransfer("element", "f32"), SetCell("A", 0, 0, "1.5"))
     assert ex.A[0, 0] == 1.5 and ex.registers["A"][0, 0] == 0x3FC00000
     ex.undo()
     ex.undo()
     assert ex.D[lane, column] == 37 << 16 | 1 and not ex.D[3, 5]
     for edit, sentence in (
         (SetRegister("D", 0, 0, "1"), "D is what tcgen05.st"),
-        (SetMove("lane", "8"), "it begins in lane 0 or 16 of each warp's 32"),
-        (SetMove("count", "x3"), "tcgen05.st has x1, x2"),
+        (SetTransfer("lane", "8"), "it begins in lane 0 or 16 of each warp's 32"),
+        (SetTransfer("count", "x3"), "tcgen05.st has x1, x2"),
         (SetMask("disable_output_lane", "1"), "is an edit of instructions that multiply"),
         (FillMatrix("A", "normal"), "unknown fill 'normal'"),
     ):
@@ -515,7 +515,10 @@ def test_one_history_crosses_products_and_transfers() -> None:
     assert not ex.view.toolbar["redo"]
     with pytest.raises(PtxlabError, match="multiplies matrices"):
         ex.apply(
-            ChooseInstruction(load), SetMove("column", "3"), ChooseInstruction(S4), SetMove("column", "3")
+            ChooseInstruction(load),
+            SetTransfer("column", "3"),
+            ChooseInstruction(S4),
+            SetTransfer("column", "3"),
         )
     assert ex.instruction.mnemonic == S4 and not ex.view.toolbar["redo"]
 

@@ -17,9 +17,9 @@ from ptxlab.explorer.edits import (
     FillMatrix,
     FlipBit,
     SetCell,
-    SetMove,
     SetRegister,
     SetRegisters,
+    SetTransfer,
 )
 from ptxlab.explorer.matrix_transfer import MatrixTransfer
 from ptxlab.explorer.start import first_transfer
@@ -88,9 +88,9 @@ def test_elements_and_registers_are_written_both_ways() -> None:
     ex.apply(SetCell("A", 9, 3, "beef"))
     assert ex.D[5, 3] == 0xBEEF and ex.registers["D"][5, 1] >> 16 == 0xBEEF
     assert ex.view.instruction["matrices"]["D"]["column_names"][3] == "r1[31:16]"
-    ex.apply(SetMove("element", "f16"), SetCell("A", 9, 3, "1.5"))
+    ex.apply(SetTransfer("element", "f16"), SetCell("A", 9, 3, "1.5"))
     assert ex.D[5, 3] == 1.5 and ex.registers["D"][5, 1] >> 16 == 0x3E00
-    ex.apply(SetMove("trans", "trans"))
+    ex.apply(SetTransfer("trans", "trans"))
     assert ex.instruction.mnemonic == f"{LDMATRIX[:-4]}.trans.b16" and ex.D[12, 3] == 1.5
     store = ptxlab.explore(STMATRIX)
     store.apply(SetRegister("A", 9, 1, "0xcafe1234"))
@@ -102,7 +102,7 @@ def test_elements_and_registers_are_written_both_ways() -> None:
 def test_bank_conflicts_follow_the_stride() -> None:
     ex = ptxlab.explore(LDMATRIX)
     assert ex.view.instruction["tensor"]["summary"].endswith("4 wavefronts")
-    ex.apply(SetMove("stride", "128"))
+    ex.apply(SetTransfer("stride", "128"))
     assert ex.view.instruction["tensor"]["summary"].endswith("32 wavefronts")
     assert ptxlab.explore(ex.link).code() == ex.code() and "stride=128" in ex.code()
 
@@ -134,14 +134,14 @@ REFUSED: list[tuple[str, Edit, str]] = [
     (LDMATRIX, SetCell("D", 0, 0, "1"), "D is what ldmatrix"),
     (LDMATRIX, SetCell("A", 32, 0, "1"), "S: row 32"),
     (LDMATRIX, SetCell("A", 0, 0, "10000"), "does not fit the 16 bits"),
-    (LDMATRIX, SetMove("stride", "24"), "a multiple of 16 apart"),
-    (LDMATRIX, SetMove("stride", "0"), "a multiple of 16 apart"),
-    (LDMATRIX, SetMove("lane", "3"), "has no 'lane' to choose"),
-    (LDMATRIX, SetMove("element", "f32"), "words are read as b16, f16"),
+    (LDMATRIX, SetTransfer("stride", "24"), "a multiple of 16 apart"),
+    (LDMATRIX, SetTransfer("stride", "0"), "a multiple of 16 apart"),
+    (LDMATRIX, SetTransfer("lane", "3"), "has no 'lane' to choose"),
+    (LDMATRIX, SetTransfer("element", "f32"), "words are read as b16, f16"),
     (LDMATRIX, FlipBit("A", 0, 0, 0), "is an edit of instructions that multiply"),
-    (WMMA, SetMove("stride", "8"), "shorter than a column"),
+    (WMMA, SetTransfer("stride", "8"), "shorter than a column"),
     (STMATRIX, SetRegister("A", 0, 9, "1"), "register 9"),
-    ("movmatrix.sync.aligned.m8n8.trans.b16", SetMove("stride", "3"), "stays in registers"),
+    ("movmatrix.sync.aligned.m8n8.trans.b16", SetTransfer("stride", "3"), "stays in registers"),
 ]
 
 

@@ -36,7 +36,7 @@ type Message =
   | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "tensor" | "as named" }
   | { type: "set_descriptor"; text: string }
   | { type: "set_descriptor_field"; name: string; text: string }
-  | { type: "set_move"; name: string; text: string }
+  | { type: "set_transfer"; name: string; text: string }
   | { type: "undo" }
   | { type: "redo" }
   | { type: "request_picker_index" }

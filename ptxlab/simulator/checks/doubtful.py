@@ -22,6 +22,7 @@ from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer
 from ..hazard import HazardLog, Violation, line_text
 from ..instructions.warps import shuffle_lanes
 from ..launch_threads import Batch, Threads
+from ..ptx.opcode_sets import COPY_VALUES, DECIDE, MERGE_BITS, WARP_WIDE
 from ..ptx.syntax import (
     Immediate,
     Operand,
@@ -31,14 +32,6 @@ from ..ptx.syntax import (
 )
 from .clocks import LogicalTime
 from .plans import Flow, LoadUses, ModulePlans
-
-#: Instructions that only copy values: an unwritten register does not matter there yet.
-_COPIES = {"mov", "selp", "shfl", "prmt", "bfi"}
-#: Instructions that combine bits of several registers: the next of them mostly overwrites unwritten bits.
-_MERGES = {"prmt", "bfi"}
-_WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
-#: Instructions without a result that only decide what happens next.
-_DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 
 _Taints = NDArray[np.int32]  # for each lane of the batch the number of an origin, or 0
 #: Makes the violation of only those threads in which a doubtful value matters, in the order given.
@@ -223,7 +216,7 @@ class DoubtfulValues(Observer):
         if region:
             return
         if not flow.writes or instruction.parts[0] in ("atom", "wgmma", "mma", "ldmatrix"):
-            use = "branches on it" if instruction.parts[0] in _DECIDES else "is predicated on it"
+            use = "branches on it" if instruction.parts[0] in DECIDE else "is predicated on it"
             self._report_uses(taints, ours, instruction, use)
             return
         for register in flow.writes:
@@ -243,7 +236,7 @@ class DoubtfulValues(Observer):
             if register in live:
                 taints = self._read(live, register, instruction, ours)
                 self._report_uses(taints, ours, instruction, "takes an address from it")
-        if parts[0] in _DECIDES and not (parts[0] == "bra" and self._plans.branch_region(instruction)):
+        if parts[0] in DECIDE and not (parts[0] == "bra" and self._plans.branch_region(instruction)):
             for register in flow.reads:
                 if register in live:
                     self._report_uses(
@@ -317,7 +310,7 @@ class DoubtfulValues(Observer):
             return self._selected(instruction, live, ours)
         if name == "shfl":
             return self._shuffled(instruction, live, ours)
-        copies = name in _COPIES
+        copies = name in COPY_VALUES
         taints = {
             register: live[register][ours] if copies else self._read(live, register, instruction, ours)
             for register in reads
@@ -325,7 +318,7 @@ class DoubtfulValues(Observer):
         result: _Taints = np.maximum.reduce(list(taints.values()))
         if len(flow.reads) > 1 and not result.any():
             return None
-        if name in _MERGES or (
+        if name in MERGE_BITS or (
             name == "or" and self._plans.functions[flow.function].masked.issuperset(reads)
         ):
             if len(reads) < len(flow.reads):
@@ -334,7 +327,7 @@ class DoubtfulValues(Observer):
             return np.where(certain, 0, result).astype(np.int32)
         if name in ("and", "or") and len(flow.reads) == 2:
             return self._absorbed(instruction, flow, taints, result, ours)
-        if name in _WARP_WIDE:
+        if name in WARP_WIDE:
             wide = np.zeros(self._batch.size, dtype=np.int32)
             wide[ours] = result
             return np.asarray(np.repeat(wide.reshape(-1, 32).max(axis=1), 32)[ours])

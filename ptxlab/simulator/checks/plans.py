@@ -20,6 +20,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, branch_targets, constants, register_bits, successors
+from ..ptx.opcode_sets import HAVE_MASK
 from ..ptx.ptxas import Rotation, SignFill, faults
 from ..ptx.syntax import (
     Address,
@@ -34,7 +35,6 @@ from ..ptx.syntax import (
 )
 
 _ALL_LANES = 0xFFFFFFFF
-_MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
 _MAX_REGISTERS = 64  # that are computed from a load
 _MAX_USES = 64
 
@@ -492,7 +492,7 @@ class ModulePlans:
             plan.overwrites = [] if moves else sorted(metadata[each] for each in written if each in metadata)
         if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
             plan.lanes = 128 if parts[0] == "wgmma" else 32
-        if parts[0] in _MASKED and (parts[0] != "bar" or "warp" in parts):
+        if parts[0] in HAVE_MASK and (parts[0] != "bar" or "warp" in parts):
             operand = instruction.operands[-1]
             mask = -1
             if isinstance(operand, Immediate):

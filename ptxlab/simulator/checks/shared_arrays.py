@@ -17,6 +17,7 @@ from ..events import Access, Observer
 from ..hazard import HazardLog, Violation
 from ..instructions.loads import space_of
 from ..launch_threads import Batch
+from ..ptx.opcode_sets import ADDRESS_SUMS, ADDRESS_UNIONS
 from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
 from .doubtful import DoubtfulValues
 from .plans import ModulePlans, SharedArray
@@ -26,8 +27,6 @@ _LOADED = 1  # a number or an address from memory
 _UNKNOWN = 2
 _FIRST = 4
 _VERBS = {"read": "read{s}", "write": "write{s}"}
-_UNIONS = ("mov", "cvt", "cvta", "selp", "slct", "shfl")  # the result is one of the sources
-_SUMS = ("add", "and", "or", "xor", "lop3", "min", "max")  # at most one source is an address
 _LOADS = ("ld", "ldu", "ldmatrix")  # what they load counts if it matters
 _ACCESSES = (*_LOADS, "st", "atom", "red", "stmatrix", "mbarrier")
 
@@ -168,9 +167,9 @@ def _result(
     values = [_held(each, held, symbols) for each in operands]
     if name == "shfl":
         return values[0]
-    if name in _UNIONS:
+    if name in ADDRESS_UNIONS:
         return _union(values)
-    if name in _SUMS:
+    if name in ADDRESS_SUMS:
         addresses = sum(value >= _FIRST for value in values)
         return _union(values) | (_UNKNOWN if addresses > 1 else 0)
     if name == "sub":

@@ -41,7 +41,10 @@ BUILDERS: dict[tuple[str, ...], Builder] = {}
 
 
 def builds(*opcodes: str) -> Callable[[_B], _B]:
-    """Register a builder for all instructions that have the name and the other parts of one of these."""
+    """Register a builder for all instructions that have the name and the other parts of one of these.
+
+    What else is known of an instruction by its name is in `..ptx.opcode_sets`.
+    """
 
     def register(builder: _B) -> _B:
         BUILDERS.update(dict.fromkeys((tuple(opcode.split(".")) for opcode in opcodes), builder))

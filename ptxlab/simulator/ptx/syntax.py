@@ -1,5 +1,6 @@
 """The parts of a PTX module: operands, instructions, variables, functions.
 
+
 PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Instruction Operands".
 """
 
@@ -15,6 +16,7 @@ from typing import TypeAlias
 
 from ...gpu.compiler import SOURCE_NAME
 from ...numerics import scalar
+from .opcode_sets import ANYWHERE_TYPED, NO_RESULT
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not state their bits.
@@ -227,16 +229,8 @@ def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
 # -- statements ----------------------------------------------------------------------------------------------
 
 
-#: Instructions with one type, which ptxas takes anywhere among the qualifiers.
-_TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "match", "red", "redux", "st"})
 #: What multimem.ld_reduce does with the values of several devices.
 _REDUCING = frozenset({"add", "min", "max", "and", "or", "xor", "acc::f32", "acc::f16"})
-#: Instructions without a result.
-_NO_RESULT = {
-    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
-    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st",
-    "stackrestore", "stmatrix", "trap",
-}  # fmt: skip
 
 _HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
@@ -274,7 +268,7 @@ class PtxInstruction:
                 parts = ["ld", *(part for part in parts[1:] if part not in _REDUCING)]
             elif parts[0] == "cp":  # its second part names the kind of copy
                 parts = [part for part in parts if part != "multimem"]
-        if parts[0] in _TYPE_ANYWHERE and type_bits(parts[-1]) is None:
+        if parts[0] in ANYWHERE_TYPED and type_bits(parts[-1]) is None:
             types = [part for part in parts[1:] if type_bits(part) is not None]
             if types:
                 parts.remove(types[-1])
@@ -285,7 +279,7 @@ class PtxInstruction:
     def _result(self) -> Operand | None:
         """The operand that it writes."""
         parts = self.parts
-        if parts[0] in _NO_RESULT or not self.operands:
+        if parts[0] in NO_RESULT or not self.operands:
             return None
         if parts[0] in ("bar", "barrier") and "red" not in parts:
             return None

@@ -26,7 +26,7 @@ export class TensorControls {
       "data-testid": "move-controls",
     });
     this.move = new Controls(moved, "data-move", (name, value, node) =>
-      view.send({ type: "set_move", name, text: String(value) }, { node }),
+      view.send({ type: "set_transfer", name, text: String(value) }, { node }),
     );
     const controls = make("span", "ptx-memory-controls", this.bar);
     this.colours = makeSelect(controls, "Colour", { title: "What the colours mean" });
