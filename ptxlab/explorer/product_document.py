@@ -273,7 +273,10 @@ class ProductDocument:
         """With a block of words, which were read from a text, from the first cell of a range on."""
         try:
             edited = paste_cells(self.operation, name, target, words, text)
-            return self.with_operation(with_codes(self.operation, name, edited.codes, typed=edited.written))
+            operation = with_codes(self.operation, name, edited.codes, typed=edited.written)
+            if name == "E":
+                _check_metadata(operation)
+            return self.with_operation(operation)
         except RefusedEdit as error:
             if len(words) == 1 and len(words[0]) == 1:
                 error.text, error.typed_at = text, typed_at

@@ -15,6 +15,7 @@ import ptxlab
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.links import page_address
 from ptxlab.explorer.view import lane_registers
+from ptxlab.views import palette
 from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some
 from tools.jupyter import Shown
@@ -171,7 +172,8 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
         "() => [getComputedStyle(document.body).backgroundColor,"
         " document.querySelector('.ptx-explorer').classList.contains('dark')]"
     )
-    papers = {"light": ["rgb(255, 255, 255)", False], "dark": ["rgb(22, 24, 27)", True]}
+    light, dark_paper = (f"rgb{tuple(bytes.fromhex(paper[1:]))}" for paper in palette.INTERFACE["paper"])
+    papers = {"light": [light, False], "dark": [dark_paper, True]}
     other = "dark" if scheme == "light" else "light"
     assert page.evaluate(dark) == papers[scheme]
     page.emulate_media(color_scheme=other)
