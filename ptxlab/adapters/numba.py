@@ -31,9 +31,9 @@ from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.compiler import compile_ptx
 from ..simulator import Result
-from ..simulator.decode import variable_title
 from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.module_image import variable_title
 from ..simulator.timing.launch_profile import LaunchProfile
 from .framework_session import Former, Patch, Session, current_session, in_session, installed, replacing
 from .host_arrays import array_at, device_memory, host_array, is_array

@@ -23,10 +23,10 @@ from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .decode import Image
 from .events import Access, Observer, SimulatedBuffer
 from .instructions.loads import UFUNCS
 from .launch_arguments import KernelArgument, Pointer, values_of
+from .module_image import ModuleImage
 from .ptx.linker import read_modules
 from .ptx.syntax import PtxInstruction
 from .result import limit_error, merged
@@ -87,7 +87,7 @@ class _Gathered(Outcome):
                 array[places] = content
 
 
-def simulate_on(executor: Executor, image: Image, setup: Setup, show: bool | None) -> Outcome:
+def simulate_on(executor: Executor, image: ModuleImage, setup: Setup, show: bool | None) -> Outcome:
     """Run the blocks of a kernel on the workers of an executor; arrays are written in place.
 
     They are written when all blocks are done: an error, or a worker that dies, leaves them as they were.
@@ -111,7 +111,7 @@ def simulate_on(executor: Executor, image: Image, setup: Setup, show: bool | Non
     return gathered
 
 
-def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
+def _tasks(image: ModuleImage, setup: Setup, executor: Executor) -> Iterator[_Task]:
     """The blocks, divided among the workers of an executor."""
     grid, name = setup.grid, image.entry.name
     workers = getattr(executor, "_max_workers", None) or 8
@@ -160,9 +160,9 @@ def _run_task(task: _Task) -> _Gathered:
 
 
 @lru_cache(maxsize=8)
-def _image(texts: tuple[str, ...], name: str) -> Image:
+def _image(texts: tuple[str, ...], name: str) -> ModuleImage:
     module = read_modules(texts)
-    return Image(module, module.functions[name], texts)
+    return ModuleImage(module, module.functions[name], texts)
 
 
 # -- atomic updates ------------------------------------------------------------------------------------------

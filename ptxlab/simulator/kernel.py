@@ -25,7 +25,6 @@ from ..gpu.sass import read as read_sass
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .decode import Image
 from .device_memory import SHARED_START
 from .distributed import simulate_on
 from .events import Observer
@@ -42,6 +41,7 @@ from .launch_arguments import (
     values_of,
 )
 from .launch_threads import LaunchGrid
+from .module_image import ModuleImage
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Location, Module, plain_name
@@ -92,7 +92,7 @@ class Kernel(Displayed):
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._remark = remark  # about lines, in reports
-        self._image: Image | None = None
+        self._image: ModuleImage | None = None
         self._machine_codes: dict[str, bytes] = {}  # by target; kept for the next launch
 
     def __getstate__(self) -> dict[str, object]:
@@ -239,7 +239,7 @@ class Kernel(Displayed):
             _products=outcome.products,
         )
 
-    def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[Image, Setup]:
+    def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[ModuleImage, Setup]:
         """The module, and a launch of it with these arguments."""
         values = check_arguments(self.function, arguments, self.title)
         image = self._decoded(shape.shared)
@@ -247,10 +247,10 @@ class Kernel(Displayed):
             shape = replace(shape, unit=128)
         return image, Setup(shape, tuple(values))
 
-    def _decoded(self, shared: int) -> Image:
+    def _decoded(self, shared: int) -> ModuleImage:
         """The module, decoded at first use, for launches with that much dynamic shared memory."""
         if self._image is None:
-            self._image = Image(self.module, self.function, self._texts)
+            self._image = ModuleImage(self.module, self.function, self._texts)
         self._image.check_shared(shared)
         return self._image
 
@@ -361,7 +361,7 @@ class Kernel(Displayed):
         used = image.dynamic_start - SHARED_START + shape.shared
         return occupancy(shape, registers(self._texts, self.name, timing.target), used, timing)
 
-    def _residency(self, shape: LaunchGrid, image: Image) -> Residency | None:
+    def _residency(self, shape: LaunchGrid, image: ModuleImage) -> Residency | None:
         """How many blocks of a launch run at a time on an H200; None for kernels of others, or if all do."""
         if self.target not in TARGETS or not assembles_for(self.target, _DEFAULT_TARGET):
             return None

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..gpu.records import measured
-from .decode import Image, polls
 from .device_memory import SHARED_START
 from .events import Access, Observer
 from .launch_threads import LaunchGrid
+from .module_image import ModuleImage, polls
 from .peaks import Work
 from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
@@ -74,7 +74,7 @@ def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: ChipTiming) -
 
 
 def profile(
-    image: Image,
+    image: ModuleImage,
     setup: Setup,
     code: KernelCode,
     chip: ChipTiming,

@@ -15,7 +15,6 @@ from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
 from .checks import checkers
-from .decode import Image, address_behind
 from .device_memory import (
     PARAM_START,
     PARAM_WINDOW,
@@ -31,6 +30,7 @@ from .instructions.tma import encoded
 from .launch_arguments import KernelArgument, Pointer, Struct, values_of
 from .launch_threads import Batch, LaunchGrid
 from .machine import Launch, Machine, Program
+from .module_image import ModuleImage, address_behind
 from .result import Counts, Executed, Limit, Products
 from .traffic import Touched, Traffic
 from .warp_trace import WarpTrace
@@ -74,7 +74,7 @@ class Outcome:
     trace: WarpTrace | None = None
 
 
-def simulate(image: Image, setup: Setup, observers: Sequence[Observer], show: bool | None) -> Outcome:
+def simulate(image: ModuleImage, setup: Setup, observers: Sequence[Observer], show: bool | None) -> Outcome:
     """Run all blocks of a kernel in this process; arrays are written in place."""
     run = Run(image, setup, observers, echo=True)
     count = setup.grid.block_count
@@ -111,7 +111,7 @@ class Run:
 
     def __init__(
         self,
-        image: Image,
+        image: ModuleImage,
         setup: Setup,
         observers: Sequence[Observer] = (),
         *,
@@ -223,7 +223,7 @@ def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = Fa
 
 
 def _argument_buffers(
-    image: Image, arguments: Sequence[KernelArgument], maps: list[TensorMap]
+    image: ModuleImage, arguments: Sequence[KernelArgument], maps: list[TensorMap]
 ) -> list[SimulatedBuffer]:
     """The buffers of the arguments, and the kernel's parameters as the threads read them."""
     parameters = np.zeros(image.parameter_size, dtype=np.uint8)

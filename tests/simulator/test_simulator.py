@@ -15,9 +15,9 @@ from ptxlab.gpu import runner
 from ptxlab.gpu.compiler import STANDARD_HEADERS
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator import kernel as kernel_module
-from ptxlab.simulator.decode import types_of
 from ptxlab.simulator.instructions.builders import BUILDERS
 from ptxlab.simulator.ptx.dataflow import basic_blocks, constants
+from ptxlab.simulator.ptx.legality import types_of
 from ptxlab.simulator.ptx.reader import read_ptx
 from ptxlab.simulator.ptx.syntax import type_bits
 from tests.assembler import NEWEST

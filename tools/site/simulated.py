@@ -10,7 +10,6 @@ from ptxlab.isa.availability import ROWS, Requirement
 from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.numerics.scalar import opcodes
-from ptxlab.simulator import decode  # noqa: F401  # which imports every builder
 from ptxlab.simulator.instructions import (
     arithmetic_builders,
     asynchronous,
