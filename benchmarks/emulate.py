@@ -21,8 +21,8 @@ from ptxlab import Instruction, inputs
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics import Fused
-from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
+from ptxlab.numerics.fused_dispatch import backend
 
 from . import scalar
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import Instruction
 from ptxlab.instruction import mma_instruction
-from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.fused_dispatch import backend
 
 from .emulate import backends, by_turns
 

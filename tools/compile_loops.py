@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ptxlab import PtxlabError, inputs
 from ptxlab.instruction import mma_instruction
-from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate
+from ptxlab.numerics.fused_dispatch import backend
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from .._util.arguments import as_flag, as_int, as_text
 from .._util.interrupts import delayed
 from ..errors import PtxlabError, listing, quoted
-from ..isa.chips import Gpu
+from ..isa.chips import Card
 from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
 from ..simulator import Result
 from ..simulator.events import Observer
@@ -84,7 +84,7 @@ class Session:
         return divmod(chip_number(self.target), 10)
 
     @property
-    def peaks(self) -> Gpu:
+    def peaks(self) -> Card:
         """The chip's figures; those of an H200 if they are not known."""
         return PEAKS.get(self.chip, PEAKS["H200"])
 

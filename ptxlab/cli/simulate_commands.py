@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
-from ..simulator.peaks import find_chip
+from ..simulator.peaks import find_card
 from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_timing
 from ..views.kernel_profile import bounds_table, least_time, profile_table, time_text
@@ -107,7 +107,7 @@ def simulate(
     grid, block, cluster = launch.shape
     program, values = launch.kernel(file), launch.values()
     before = copy.deepcopy(values)
-    chip = find_chip(product)
+    chip = find_card(product)
     look: bool | str = "error" if check == "error" else check == "list"
     _check_count(program, values)
     result = program.simulate(

@@ -20,8 +20,8 @@ from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.tcgen05 import Tcgen05Mma
-from ..numerics import compiled
 from ..numerics import emulate as emulator
+from ..numerics import fused_dispatch
 from .case import Case, Comparator, Configuration, Runner, batch_size
 from .shrink import shrink
 
@@ -74,7 +74,7 @@ def find_difference(
     start = time.monotonic()
     comparator = sides.comparator()
     compared, smallest = 0, None
-    with compiled.backend("numpy"):  # numba would need seconds to compile
+    with fused_dispatch.backend("numpy"):  # numba would need seconds to compile
         for chunk in _quick_plan(configuration, categories):
             if time.monotonic() > start + seconds:
                 break

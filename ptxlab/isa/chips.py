@@ -3,7 +3,8 @@
 A chip is a row of `ALL_CHIPS`; sets of targets, peaks and limits of shared memory are computed from it.
 What is more than a figure stands beside the code that reads it, one row for a chip: the rules of its
 arithmetic in `ptxlab.numerics.models`, its measured times in `ptxlab.simulator.timing.units`, the machine
-code that it runs in `ptxlab/gpu/data` (`make chips`).
+code that it runs in `tools/data/sass.txt` (`make chips`). Sets of targets that no rule gives, as
+`SM_120A_WITHOUT_F`, are written down in `targets.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Gpu:
+class Card:
     """A product by NVIDIA's name, without "NVIDIA" and "GeForce"; with a source, also what it does at most.
 
     Peaks are dense and at the boost clock. `tensor` are tera-operations per second (a multiply-add is two) by
@@ -43,15 +44,15 @@ class Chip:
 
     generation: str
     versions: dict[str, tuple[int, int]]
-    products: tuple[Gpu, ...] = ()
+    products: tuple[Card, ...] = ()
     code_of: str | None = None
     shared: int = 227
     has_tcgen05: bool = False
     has_model: bool = True  # whether anything is known of its arithmetic
 
 
-def _named(*names: str) -> tuple[Gpu, ...]:
-    return tuple(Gpu(name) for name in names)
+def _named(*names: str) -> tuple[Card, ...]:
+    return tuple(Card(name) for name in names)
 
 
 _HOPPER_TENSOR = {
@@ -60,14 +61,14 @@ _HOPPER_TENSOR = {
 }  # fmt: skip
 _HOPPER_FMA = {"f32": 66.9, "f16": 133.8, "bf16": 133.8, "f64": 33.5}
 
-_A100 = Gpu(
+_A100 = Card(
     "A100", 108, 1.41e9,
     {"f16": 312, "bf16": 312, "tf32": 156, "s8": 624, "u8": 624, "s4": 1248, "u4": 1248, "f64": 19.5},
     {"f32": 19.5, "f16": 78, "bf16": 39, "f64": 9.7}, 2.039e12, 5120 * 1.41e9,
     "NVIDIA A100 Tensor Core GPU Architecture; NVIDIA A100 datasheet nvidia-1758950-r4 (80 GB SXM: "
     "2,039 GB/s)",
 )  # fmt: skip
-_RTX_4090 = Gpu(
+_RTX_4090 = Card(
     "RTX 4090", 128, 2.52e9,
     {"f16>f16": 330.3, "f16>f32": 165.2, "bf16": 165.2, "tf32": 82.6,
      "e4m3>f32": 330.3, "e5m2>f32": 330.3, "e4m3>f16": 660.6, "e5m2>f16": 660.6,
@@ -75,11 +76,11 @@ _RTX_4090 = Gpu(
     {"f32": 82.6, "f16": 82.6, "bf16": 82.6, "f64": 1.29}, 1.008e12,
     source="NVIDIA Ada GPU Architecture, Appendix A",
 )  # fmt: skip
-_H100 = Gpu(
+_H100 = Card(
     "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
     source="NVIDIA H100 Tensor Core GPU Architecture, H100 SXM5",
 )  # fmt: skip
-_H200 = Gpu(
+_H200 = Card(
     "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
     source="NVIDIA H200 Tensor Core GPU datasheet (memory: 4.8 TB/s); NVIDIA H100 Tensor Core GPU "
     "Architecture (SXM5, the same chip)",

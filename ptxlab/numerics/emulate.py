@@ -17,7 +17,7 @@ from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
-from .compiled import uses_loop
+from .fused_dispatch import uses_loop
 from .models import Model, find_model, has
 from .rules import Exact
 from .rules.base import Rule, of_iterations

@@ -1,6 +1,6 @@
 """The fused sum in plain Python: one element of D at a time, in exact fractions.
 
-This is the rule. `fused_sum.py` (NumPy, whole batches) and `fused_loops.py` (numba) give the same bits, and
+This is the rule. `fused_numpy.py` (NumPy, whole batches) and `fused_numba.py` (numba) give the same bits, and
 `Fused` of `rules/fused.py` has the numbers of each chip. Only Python's own numbers are used here, so that
 tests compare forms that were written apart.
 """

@@ -2,7 +2,8 @@
 
 `Fused` of `rules/fused.py` says what the numbers mean. f16 keeps 23 to 25 bits below the largest exponent,
 FP8 on sm_89 and in wgmma only 13; FP8 mma on sm_90 is computed as f16, with the bits of f16. The emulator
-cuts products where `fused_sum.py` aligns them, and rounds the sum there; with numba both in `fused_loops.py`.
+cuts products where `fused_numpy.py` aligns them, and rounds the sum there; with numba, both are in
+`fused_numba.py`.
 """
 
 from __future__ import annotations

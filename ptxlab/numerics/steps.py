@@ -14,7 +14,7 @@ import numpy as np
 from .._util.display import Displayed, display
 from ..isa.dtypes import DType, dtype
 from ..isa.tcgen05.tcgen05_form import element_type
-from .fused_sum import convert_codes
+from .fused_numpy import convert_codes
 
 Number = Fraction | float  #: exact, or an infinity or NaN
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import PtxlabError, listing, quoted
-from ..isa.chips import ALL_CHIPS, Gpu
+from ..isa.chips import ALL_CHIPS, Card
 
 #: Products whose peaks are published, fastest memory first.
 PEAKS = {
@@ -45,10 +45,10 @@ class Bound(NamedTuple):
     rate: float  # of that unit per second
 
 
-def find_chip(name: object) -> Gpu:
+def find_card(name: object) -> Card:
     """A chip by its name; case and spaces do not matter.
 
-    >>> find_chip("rtx4090").sms
+    >>> find_card("rtx4090").sms
     128
     """
     if isinstance(name, str):
@@ -59,11 +59,11 @@ def find_chip(name: object) -> Gpu:
     raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(PEAKS)}")
 
 
-def bounds(work: Work, chip: Gpu) -> tuple[Bound, ...]:
+def bounds(work: Work, chip: Card) -> tuple[Bound, ...]:
     """The least time on each resource, longest first; types that the chip has no figure for are left out.
 
     >>> work = Work(blocks=1024, tensor={("f16", "f32"): 2**33}, dram=2**25)
-    >>> [(bound.resource, round(bound.seconds * 1e6, 1)) for bound in bounds(work, find_chip("H100"))]
+    >>> [(bound.resource, round(bound.seconds * 1e6, 1)) for bound in bounds(work, find_card("H100"))]
     [('tensor cores', 17.4), ('DRAM', 10.0)]
     """
     share = min(work.blocks, chip.sms) / chip.sms  # a block runs on one SM

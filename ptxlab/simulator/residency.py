@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError
-from ..isa.chips import Gpu
+from ..isa.chips import Card
 from .launch_threads import LaunchGrid
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Residency:
     `fit` says how many fit on an SM with so many registers for each thread; with None the assembler is asked.
     """
 
-    chip: Gpu
+    chip: Card
     grid: LaunchGrid
     fit: Callable[[int | None], Occupancy]
 

@@ -18,7 +18,7 @@ from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
 from .launch_threads import LaunchGrid, Threads
-from .peaks import Bound, Work, bounds, find_chip
+from .peaks import Bound, Work, bounds, find_card
 from .ptx.syntax import PtxInstruction
 from .traffic import SECTOR, Footprint, Moved, Traffic
 from .warp_trace import WarpTrace
@@ -278,7 +278,7 @@ class Result(Displayed):
         Published peaks of H200, H100, A100 and RTX 4090: no kernel is faster, most are slower. Data comes
         from DRAM once and results go back once; a launch whose data is in L2 already may beat that line.
         """
-        return bounds(self.work, find_chip(chip))
+        return bounds(self.work, find_card(chip))
 
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operation:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import counted, lines_of, listing
 from ..simulator import Hazard, Result
-from ..simulator.peaks import find_chip
+from ..simulator.peaks import find_card
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text
@@ -240,7 +240,7 @@ def _bounds(result: Result) -> str:
             f'<span class="{css_class}"><b style="width: {share:.1f}%"></b></span> '
             f"<span>{amount_text(bound)}</span></div>"
         )
-    peaks = find_chip(_CHIP)
+    peaks = find_card(_CHIP)
     least, reason = least_time(bounds, peaks.name)
     note = f"Published peaks ({html.escape(peaks.source)}); no launch is faster, most are slower."
     if result.grid.block_count < peaks.sms:

@@ -227,13 +227,13 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     >>> [line.name for line in chart.lines][-1], chart.lines[-1].x   # operations per byte of L2
     ('f, bytes of L2', (0.25,))
     """
-    from ..simulator.peaks import find_chip
+    from ..simulator.peaks import find_card
     from ..simulator.timing.launch_profile import LaunchProfile
     from ..simulator.timing.units import find_timing
 
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")
-    work, chip, timing = profile.work, find_chip(profile.chip), find_timing(profile.chip)
+    work, chip, timing = profile.work, find_card(profile.chip), find_timing(profile.chip)
     operations = 2.0 * (sum(work.tensor.values()) + sum(work.fma.values()))
     if not operations:
         raise PtxlabError(f"{profile.name}: it has no multiply-adds, so it has no place below a roofline")

@@ -18,8 +18,8 @@ from ptxlab.isa.instruction_descriptor import ZeroColumnMask
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tcgen05 import MMA_FAMILIES, Tcgen05Mma
-from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
+from ptxlab.numerics.fused_dispatch import backend
 from ptxlab.numerics.fused_plain import fused
 from ptxlab.numerics.trace import trace
 from ptxlab.tcgen05_instruction import TensorInstruction

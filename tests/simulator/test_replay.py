@@ -25,12 +25,12 @@ from ptxlab.simulator.timing.replay import (
     UNITS,
     WAIT,
     WGMMA,
-    Instruction,
     Instructions,
     Outcome,
     Program,
     Rates,
     Shape,
+    TimedInstruction,
     Touches,
     columns,
     run_program,
@@ -41,10 +41,10 @@ from tests.sampling import EXHAUSTIVE, covered_by
 
 COUNT = 2000 if EXHAUSTIVE else 60
 _ACCESSES = (SHARED, LOAD, STORE, COPY, BULK, BULK_STORE)
-Steps = list[tuple[Instruction, int]]
+Steps = list[tuple[TimedInstruction, int]]
 
 
-def random_instruction(rng: random.Random) -> Instruction:
+def random_instruction(rng: random.Random) -> TimedInstruction:
     """Of any kind; instructions that touch memory mostly do so through its unit."""
     kind = rng.choice((PLAIN, PLAIN, *_ACCESSES, WGMMA, COMMIT, WAIT))
     unit = rng.randrange(len(UNITS))
@@ -55,7 +55,7 @@ def random_instruction(rng: random.Random) -> Instruction:
     group = rng.randrange(3)
     amount = {WAIT: rng.randrange(-1, 4), WGMMA: rng.choice((8, 20.5))}.get(kind, 0)
     boards = [rng.choice((*range(6), NO_SCOREBOARD, NO_SCOREBOARD)) for _ in range(2)]
-    return Instruction(
+    return TimedInstruction(
         kind, unit, rng.choice((0, 1, 2, 8, 128)), rng.choice((0, 4, 23, 190)), rng.choice((0, 1, 2, 5, 13)),
         *boards, rng.choice((0, 0, 1, 2, 5, 63)), group, amount, rng.random() < 0.5,
     )  # fmt: skip
@@ -88,7 +88,7 @@ class Launch:
         self.events: list[int] = []
         for _ in range(rng.randrange(4)):
             self.add_event(rng)
-        last = Instruction(EXIT, interval=1, latency=1, stall=1), -1
+        last = TimedInstruction(EXIT, interval=1, latency=1, stall=1), -1
         for cluster in self.sample:
             for block in cluster:
                 for steps in block:
@@ -124,7 +124,7 @@ class Launch:
                 place = len(steps)  # events in the same order in all warps, so that most launches end
                 for touch in added:
                     amount = 1.0 if late and touch.signals else 0.0
-                    event_step = Instruction(EVENT, MEMORY, 1, 12, 2, group=kind, amount=amount)
+                    event_step = TimedInstruction(EVENT, MEMORY, 1, 12, 2, group=kind, amount=amount)
                     steps.insert(place, (event_step, len(self.touches)))
                     self.touches.append(touch)
                     place += 1
@@ -141,7 +141,7 @@ class Launch:
 
     def fast(self) -> tuple[float, list[tuple[float, int]]]:
         """By `replay`."""
-        rows: list[Instruction] = []
+        rows: list[TimedInstruction] = []
         stream: list[tuple[int, int]] = []
         bounds: list[tuple[int, int]] = []
         for cluster in self.sample:

@@ -440,7 +440,7 @@ def test_the_emulator_leaves_other_cores_alone() -> None:
         pytest.skip(f"NumPy uses {blas}")
     script = """
 import time, ptxlab, ptxlab.numerics.emulate
-from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.fused_dispatch import backend
 for types in ("m64n256k32.s32.s8.s8", "m64n256k16.f32.f16.f16"):
     ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.{types}")
     operands = ptxlab.inputs.make(ins, "bits", 20)

@@ -56,7 +56,7 @@ PAGES = (
                 ),
             ),
             ("ptxlab.simulator.timing.launch_profile", ("LaunchProfile",)),
-            ("ptxlab.isa.chips", ("Gpu",)),
+            ("ptxlab.isa.chips", ("Card",)),
             ("ptxlab.simulator.peaks", ("Bound", "Work")),
         ),
     ),

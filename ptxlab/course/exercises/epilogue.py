@@ -11,7 +11,7 @@ from ...errors import counted
 from ...gemm.matmul import matmul
 from ...memory import Conflicts, Tile, conflicts, tensor_map
 from ...simulation import Simulation
-from ...simulator.peaks import find_chip
+from ...simulator.peaks import find_card
 from ...views import Header, Picture, banks
 from ...views.annotated_source import profile_html
 from ...views.charts import Line, LineChart, table
@@ -198,7 +198,7 @@ def waiting(wait: str) -> Picture:
     return Picture(f"cp.async.bulk.{wait}, {counted(buffers, 'buffer')}", notes, (grid,))
 
 
-_H200 = find_chip("H200")
+_H200 = find_card("H200")
 _SIZE = 8192
 #: Bytes that cross DRAM for each element of D, by what becomes of it.
 BYTES = {"f16": 2, "f32": 4, "f32 + second kernel": 10}

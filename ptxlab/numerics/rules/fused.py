@@ -13,8 +13,8 @@ import numpy as np
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.operation import Operation
-from ..compiled import WIDE, fused_dot, fused_registers, uses_loop
-from ..fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot, convert_codes, round_sum
+from ..fused_dispatch import WIDE, fused_dot, fused_registers, uses_loop
+from ..fused_numpy import Alignment, FusedCodes, FusedStep, block_scaled_dot, convert_codes, round_sum
 from ..steps import Step, Term, add_up, convert, convert_step, result_lsb, stored_term
 from .base import Array, Codes, Element, Rule, negated, of_iterations
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...isa.dtypes import dtype
 from ...isa.operation import Operation
-from ..compiled import fused_dot
-from ..fused_sum import FusedCodes, FusedStep
+from ..fused_dispatch import fused_dot
+from ..fused_numpy import FusedCodes, FusedStep
 from ..steps import Step, add_step, convert, stored_term
 from .base import Array, Codes, Element, Rule
 from .fused import Fused, aligned_step

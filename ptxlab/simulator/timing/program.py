@@ -34,9 +34,9 @@ from .replay import (
     STORE,
     WAIT,
     WGMMA,
-    Instruction,
     Instructions,
     Program,
+    TimedInstruction,
     Touches,
     columns,
 )  # fmt: skip
@@ -108,12 +108,12 @@ class Expansion:
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
         self.forms = forms
-        self.rows: list[Instruction] = []
+        self.rows: list[TimedInstruction] = []
         self.origins: list[int] = []
         self.opcodes: list[str] = []
         self._block: dict[int, int] = {}  # number of an instruction -> the first of its basic block
         self._ends: dict[int, int] = {}
-        self.exit_row = self._add(Instruction(EXIT, interval=1, latency=1, stall=1), -1, "EXIT")
+        self.exit_row = self._add(TimedInstruction(EXIT, interval=1, latency=1, stall=1), -1, "EXIT")
         base = 0
         for function in module.functions.values():
             for start, end in basic_blocks(function).items():
@@ -246,7 +246,7 @@ class Expansion:
                 taken.add((copy, each.origin))
             version[copy].append(_StreamStep(self._row(each), each.origin, touches, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
-                commit = self._add(Instruction(COMMIT, group=1), each.origin, "commit")
+                commit = self._add(TimedInstruction(COMMIT, group=1), each.origin, "commit")
                 version[copy].append(_StreamStep(commit, -1, -1, each.address))
         return version
 
@@ -267,7 +267,7 @@ class Expansion:
 
     def _row_without_code(self, number: int) -> int:
         """The row of a PTX instruction without a machine instruction of its own."""
-        row = Instruction(EVENT, latency=2, stall=1, group=self._event_kind(number))
+        row = TimedInstruction(EVENT, latency=2, stall=1, group=self._event_kind(number))
         group = self._group_of(number)
         if group is not None:
             row = row._replace(kind=group[0], group=group[1], amount=self._groups_left(number))
@@ -305,7 +305,7 @@ class Expansion:
         if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
             kind, group = kind_and_group
             count = self._groups_left(each.origin) if kind == WAIT else 0
-        row = Instruction(
+        row = TimedInstruction(
             kind, pipe.unit, interval, latency, each.stall, each.writes, each.reads, each.waits, group, count,
             is_load,
         )  # fmt: skip
@@ -337,7 +337,7 @@ class Expansion:
             return interval, latency
         return measurement.cycles * (1 if warpgroup else 4) / count, measurement.latency or latency
 
-    def _add(self, row: Instruction, origin: int, opcode: str) -> int:
+    def _add(self, row: TimedInstruction, origin: int, opcode: str) -> int:
         self.rows.append(row)
         self.origins.append(origin)
         self.opcodes.append(opcode)

@@ -73,7 +73,7 @@ class Rates(NamedTuple):
     issue: float = 1.0  # cycles that an instruction occupies its sub-partition's issue slot
 
 
-class Instruction(NamedTuple):
+class TimedInstruction(NamedTuple):
     """A machine instruction."""
 
     kind: int
@@ -92,7 +92,7 @@ class Instruction(NamedTuple):
 
 
 class Instructions(NamedTuple):
-    """An array for each property of `Instruction`."""
+    """An array for each property of `TimedInstruction`."""
 
     kind: Integers
     unit: Integers
@@ -107,9 +107,9 @@ class Instructions(NamedTuple):
     is_long: Integers
 
     @classmethod
-    def of(cls, instructions: Sequence[Instruction]) -> Instructions:
+    def of(cls, instructions: Sequence[TimedInstruction]) -> Instructions:
         """Those of a program."""
-        return cls(*columns(instructions, *get_type_hints(Instruction).values()))
+        return cls(*columns(instructions, *get_type_hints(TimedInstruction).values()))
 
 
 def columns(rows: Sequence[tuple[float, ...]], *types: type) -> list[NDArray[Any]]:
@@ -704,7 +704,7 @@ def run_program(
 
 def _compile() -> Any:
     try:
-        from ...numerics.fused_loops import NO_MEMORY, compiled, used_by_compiled
+        from ...numerics.fused_numba import NO_MEMORY, compiled, used_by_compiled
     except ImportError:
         return replay
     for function in (_start, _choose, _count, _issue, _access, _commit, _wait):

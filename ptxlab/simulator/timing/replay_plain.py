@@ -31,8 +31,8 @@ from .replay import (
     UNITS,
     WAIT,
     WGMMA,
-    Instruction,
     Rates,
+    TimedInstruction,
 )
 from .stalls import BARRIER  # fmt: skip
 
@@ -54,7 +54,7 @@ class Warp:
     """A warp; `steps` are those before it, each an instruction and the number of its touch, or -1."""
 
     slot: int
-    steps: list[tuple[Instruction, int]]
+    steps: list[tuple[TimedInstruction, int]]
     ready: float  # when it may issue, as far as the instruction before is concerned
     boards: list[float] = field(default_factory=lambda: [0.0] * SCOREBOARDS)  # until when they are set
     awaited: tuple[int, ...] = ()
@@ -101,7 +101,7 @@ class Replay:
 
     def __init__(
         self,
-        sample: Sequence[Sequence[Sequence[list[tuple[Instruction, int]]]]],
+        sample: Sequence[Sequence[Sequence[list[tuple[TimedInstruction, int]]]]],
         touches: Sequence[Touch],
         events: Sequence[int],
         rates: Rates,
@@ -186,7 +186,7 @@ class Replay:
             times.append(warp.stored)
         return max(times)
 
-    def room(self, time: float, instruction: Instruction, part: Part) -> float:
+    def room(self, time: float, instruction: TimedInstruction, part: Part) -> float:
         """From then on, when its unit and queue have room for it."""
         kind, unit = instruction.kind, instruction.unit
         time = max(time, part.units[unit] - (self.rates.products_queue if kind == WGMMA else 0))
@@ -254,7 +254,7 @@ class Replay:
             cluster.missing[event] -= 1
             cluster.happened[event] = max(cluster.happened[event], signal)
 
-    def access(self, now: float, instruction: Instruction, number: int, sm: Sm) -> tuple[float, float]:
+    def access(self, now: float, instruction: TimedInstruction, number: int, sm: Sm) -> tuple[float, float]:
         """An access to global memory: when it leaves its queue, and when it is complete."""
         touch, rates, kind = self.touches[number], self.rates, instruction.kind
         if kind in (BULK, BULK_STORE):

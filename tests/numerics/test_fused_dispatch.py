@@ -27,10 +27,10 @@ from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tcgen05.tcgen05_form import element_type
 from ptxlab.numerics import Fused
-from ptxlab.numerics.compiled import backend, fused_dot
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
+from ptxlab.numerics.fused_dispatch import backend, fused_dot
+from ptxlab.numerics.fused_numpy import Alignment, FusedCodes, FusedStep, block_scaled_dot
 from ptxlab.numerics.fused_plain import fused
-from ptxlab.numerics.fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot
 from tests.cases import each, refusal, refuses
 from tests.processes import run_python
 from tests.sampling import EXHAUSTIVE, one_in
@@ -301,7 +301,7 @@ def test_backends_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
     refuses("unknown backend 'fortran'; there are numpy", enter, "fortran")
-    monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: None)
+    monkeypatch.setattr("ptxlab.numerics.fused_dispatch._loop", lambda: None)
     assert (
         'numba is not installed, is switched off, or does not fit this NumPy: pip install "ptxlab[fast]"'
         in refusal(enter, "numba")
@@ -322,10 +322,10 @@ class FailingFinder:
             raise {error!r}
 sys.meta_path.insert(0, FailingFinder())
 import ptxlab
-from ptxlab.numerics import compiled
+from ptxlab.numerics import fused_dispatch
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 operands = ptxlab.inputs.make(ins, "moderate", 600)
-print(ins.emulate(operands.a, operands.b, operands.c).shape, compiled._loop())
+print(ins.emulate(operands.a, operands.b, operands.c).shape, fused_dispatch._loop())
 """
     assert run_python(code).stdout == "(600, 32, 4) None\n"
 
@@ -342,13 +342,13 @@ def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
     with pytest.raises(KeyboardInterrupt):
         load()
     assert loaded
-    code = "import ptxlab.numerics.compiled as c; print(c._loop())"
+    code = "import ptxlab.numerics.fused_dispatch as c; print(c._loop())"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     assert run_python(code, env=environment).stdout.strip() == "None"
 
 
 SMALL_LOOP = """
-from ptxlab.numerics.fused_loops import compiled
+from ptxlab.numerics.fused_numba import compiled
 @compiled()
 def count(out):
     for i in range(len(out)):
@@ -364,9 +364,9 @@ sys.dont_write_bytecode = True  # or Python would leave the first 100 bytes of i
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 import numpy as np, small_loop
-from ptxlab.numerics import compiled
+from ptxlab.numerics import fused_dispatch
 result = np.zeros(3)
-compiled.call(small_loop, "count", result)  # compiles in half a second
+fused_dispatch.call(small_loop, "count", result)  # compiles in half a second
 assert result.tolist() == [0, 1, 2]
 """,
     "no place": """
@@ -398,7 +398,7 @@ def test_a_cache_of_numba_that_cannot_be_used_breaks_nothing(tmp_path: Path, tro
         settings["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
     here = tmp_path / "here"
     here.mkdir()
-    code = "\nfrom ptxlab.numerics import fused_loops\nprint(fused_loops.fill.stats.cache_path)"
+    code = "\nfrom ptxlab.numerics import fused_numba\nprint(fused_numba.fill.stats.cache_path)"
     command = [sys.executable, "-c", TROUBLE[trouble] + code]
     run = subprocess.run(command, cwd=here, env=settings, capture_output=True, text=True, check=False)
     assert (run.stdout, run.stderr) == ("None\n", "")
@@ -426,7 +426,7 @@ def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPat
     x = inputs.make(ins, "moderate", 2)
     loop = SimpleNamespace(GROUP=64, fill=Fill("cache", error))
     loop.compile_without_cache = lambda: setattr(loop, "fill", Fill(None, None))
-    monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
+    monkeypatch.setattr("ptxlab.numerics.fused_dispatch._loop", lambda: loop)
     with backend("numba"):
         assert (ins.emulate(x.a, x.b, x.c) == 7).all()
         loop.fill = Fill(None, error)  # an error of its own is not hidden
@@ -442,19 +442,20 @@ def test_numpy_computes_while_numba_compiles() -> None:
 import threading
 import numpy as np, ptxlab
 from ptxlab._util.progress_bar import bar
-from ptxlab.numerics import compiled
-compiled._WAIT_SECONDS = 0.0
-may_begin, compile_loop = threading.Event(), compiled._compile
-compiled._compile = lambda: may_begin.wait(30) and compile_loop()  # or it is read from the cache too soon
+from ptxlab.numerics import fused_dispatch
+fused_dispatch._WAIT_SECONDS = 0.0
+may_begin, compile_loop = threading.Event(), fused_dispatch._compile
+# otherwise it is read from the cache too soon
+fused_dispatch._compile = lambda: may_begin.wait(30) and compile_loop()
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 operands = ptxlab.inputs.make(ins, "moderate", 600)
 first = ins.emulate(operands.a, operands.b, operands.c)
-print(compiled._is_compiled.is_set(), compiled._compilation_note())
+print(fused_dispatch._is_compiled.is_set(), fused_dispatch._compilation_note())
 with bar(10, "MMAs", show=True) as tick:
     tick(1, note="a product")
 may_begin.set()
-compiled._compilation.join()
-print(compiled._is_compiled.is_set(), compiled._compilation_note())
+fused_dispatch._compilation.join()
+print(fused_dispatch._is_compiled.is_set(), fused_dispatch._compilation_note())
 print(np.array_equal(first, ins.emulate(operands.a, operands.b, operands.c)))
 """
     result = run_python(code)

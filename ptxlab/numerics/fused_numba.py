@@ -18,7 +18,7 @@ import numpy as np
 from numba import config, njit
 from numba.extending import register_jitable
 
-from .fused_sum import ABSENT
+from .fused_numpy import ABSENT
 
 if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this in Python
     raise ImportError("NUMBA_DISABLE_JIT is set")

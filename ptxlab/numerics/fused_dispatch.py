@@ -1,8 +1,8 @@
 """`fused_dot`: the fused dot product, by numba's loop or by NumPy.
 
-Large batches go through the loop that numba compiles (`fused_loops.py`), if numba is installed; others
-through `fused_sum`, which needs only NumPy and gives the same bits. The loop leaves numbers that are not
-finite, or too far from 1 for its float32 products, to `fused_sum`.
+Large batches go through the loop that numba compiles (`fused_numba.py`), if numba is installed; others
+through `fused_numpy`, which needs only NumPy and gives the same bits. The loop leaves numbers that are not
+finite, or too far from 1 for its float32 products, to `fused_numpy`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..isa.dtypes import DType, dtype
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from .fused_sum import ABSENT, Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
+from .fused_numpy import ABSENT, Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
 
 #: Fewer products are not worth numba's loop: NumPy takes some 20 ms for them, and the first call of numba
 #: takes a second to read what it has compiled.
@@ -70,10 +70,10 @@ def _loop() -> ModuleType | None:
     """The module that numba compiles; None if numba is missing or does not fit this NumPy."""
     try:
         with delayed():
-            from . import fused_loops
+            from . import fused_numba
     except (ImportError, RuntimeError):
         return None
-    return fused_loops
+    return fused_numba
 
 
 def _loops() -> ModuleType:
@@ -223,7 +223,7 @@ def _flat(codes: Array) -> Array:
 
 
 def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[object, ...]:
-    """This thread's arrays for `fused_loops.fill`, which leaves their zeros as they are.
+    """This thread's arrays for `fused_numba.fill`, which leaves their zeros as they are.
 
     Values of A, B and C in these sizes, a view of their bits, and their exponents; then words of A, B and C,
     read-only views of them and of the codes, the codes, and the arrays of one block.
@@ -303,7 +303,7 @@ class _Words:
 def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, iterations: int = 1) -> Array:
     """Fill words of D from words [MMAs, words] of A, B and C; returns which MMAs the loop skipped.
 
-    See `fused_loops.fill`.
+    See `fused_numba.fill`.
     """
     a, b, c = inputs
     special = np.zeros(len(c), dtype=np.uint8)
@@ -334,12 +334,12 @@ def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, itera
     return special > 0
 
 
-#: Shift to the right, mask of the bits that count, factor, lowest exponent: see `fused_loops._decode`.
+#: Shift to the right, mask of the bits that count, factor, lowest exponent: see `fused_numba._decode`.
 _DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int]
 
 
 class _Tables(NamedTuple):
-    """Arguments of `fused_loops.fill`: the types and places of A, B, C and D."""
+    """Arguments of `fused_numba.fill`: the types and places of A, B, C and D."""
 
     sources: tuple[Array, Array, Array, Array]
     places: Array
@@ -350,7 +350,7 @@ class _Tables(NamedTuple):
 
 @lru_cache(maxsize=None)
 def _tables(words: tuple[_Words, ...], shape: tuple[int, int, int], dtypes: DTypes) -> _Tables:
-    """Arguments of `fused_loops.fill`; M and N are rounded up to even numbers, K to a multiple of 8."""
+    """Arguments of `fused_numba.fill`; M and N are rounded up to even numbers, K to a multiple of 8."""
     _, columns, depth = shape
     even = _round_up(shape[0], 2), _round_up(columns, 2), _round_up(depth, 8)
     cells_a, cells_b, cells_c, cells_d = (matrix.cells for matrix in words)
@@ -391,7 +391,7 @@ def _in_blocks(cells: Array, columns: int) -> Array:
 
 
 def _decode_form(float_type: DType) -> _DecodeForm:
-    """How `fused_loops._decode` reads elements of a type."""
+    """How `fused_numba._decode` reads elements of a type."""
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
     mask = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
     return (
