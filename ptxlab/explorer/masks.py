@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from ..errors import PtxlabError, quoted
-from ..isa.instruction_descriptor import ZeroColumnMask
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_operand import LANES
+from ..isa.zero_column_mask import ZeroColumnMask
 from ..views.labels import index_runs
 
 MASKS = ("disable_output_lane", "zero_column_mask")

@@ -17,13 +17,14 @@ import ptxlab
 from ptxlab import figures, gemm, gpu, inputs, lessons, memory, numerics, sparsity, views, wmma
 from ptxlab.isa import targets, tensor_operand
 from ptxlab.isa.dtypes import DType
-from ptxlab.isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
+from ptxlab.isa.instruction_descriptor import InstructionDescriptor
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tensor_operand import TensorLayout, TensorOperand
+from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
 
 from .mutations import Call

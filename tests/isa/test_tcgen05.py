@@ -15,12 +15,13 @@ import ptxlab
 from ptxlab import PtxlabError, instruction, memory
 from ptxlab.cli import main
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
-from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, ZeroColumnMask, shapes_of
+from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tcgen05.tcgen05_form import TYPES
 from ptxlab.isa.tensor_operand import DATA_PATHS, TensorOperand, accessible_lanes
+from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from tests import assembler
 from tests.cases import refuses
 from tests.isa.tcgen05_lines import HEAD, Line, lines, taken

@@ -14,10 +14,10 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, inputs
 from ptxlab.isa.catalog import tcgen05_forms
-from ptxlab.isa.instruction_descriptor import ZeroColumnMask
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tcgen05 import MMA_FAMILIES, Tcgen05Mma
+from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.fused_dispatch import backend
 from ptxlab.numerics.fused_plain import fused

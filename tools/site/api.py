@@ -83,7 +83,7 @@ PAGES = (
             ("ptxlab.isa.product_form", ("ProductForm",)),
             ("ptxlab.isa.tcgen05", ("Tcgen05Form",)),
             ("ptxlab.isa.instruction_descriptor", ("InstructionDescriptor",)),
-            ("ptxlab.isa.instruction_descriptor", ("ZeroColumnMask",)),
+            ("ptxlab.isa.zero_column_mask", ("ZeroColumnMask",)),
             ("ptxlab.isa.modifiers", ("Modifiers",)),
         ),
     ),

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...errors import PtxlabError
-from ...isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
+from ...isa.instruction_descriptor import InstructionDescriptor
+from ...isa.zero_column_mask import ZeroColumnMask
 from ...views import Picture
 from ...views.charts import table
 from ...views.colours import CHUNK_HUES

@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 from ..._util.arguments import as_flag, as_text, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
-from ..instruction_descriptor import (
-    KINDS,
-    InstructionDescriptor,
-    Kind,
-    Shapes,
-    ZeroColumnMask,
-    scales_per_row,
-    shapes_of,
-)
+from ..instruction_descriptor import KINDS, InstructionDescriptor, Kind, Shapes, scales_per_row, shapes_of
 from ..layout import Mode
 from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand, Packing
@@ -37,6 +29,7 @@ from ..tensor_operand import (
     transposed,
 )
 from ..verbs import MatrixInstruction
+from ..zero_column_mask import ZeroColumnMask
 from .tcgen05_form import Tcgen05Form, dotted, element_type
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.

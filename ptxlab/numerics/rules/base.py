@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.dtypes import DType
-from ...isa.instruction_descriptor import ZeroColumnMask
 from ...isa.operation import Operation
 from ...isa.product_form import ProductForm
 from ...isa.sparsity import check_nibbles
 from ...isa.tcgen05 import Tcgen05Mma
+from ...isa.zero_column_mask import ZeroColumnMask
 from ..arithmetic import fma_f32
 from ..steps import Number, Step, Term, add_up, aligned_number, multiply, number, stored_term
 
