@@ -1,6 +1,6 @@
 """The zero-column mask descriptor of tcgen05.mma.ws: columns of B that count as zeros.
 
-PTX ISA, "Zero-Column Mask Descriptor". Its table describes the skip span as its examples, and CUTLASS, describe
+PTX ISA, "Zero-Column Mask Descriptor". Its table describes the skip span as its examples and CUTLASS describe
 the use span; ptxlab follows the examples.
 """
 

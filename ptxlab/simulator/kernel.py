@@ -44,7 +44,7 @@ from .launch_threads import LaunchGrid
 from .module_image import ModuleImage
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
-from .ptx.syntax import Function, Location, Module, plain_name
+from .ptx.syntax import Function, Module, SourceLocation, plain_name
 from .residency import Residency
 from .result import Result
 from .simulate import Setup, simulate
@@ -503,7 +503,7 @@ def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
             continue
         begins = re.search(rf"\b{plain_name(name).rpartition('::')[2]}\s*\([^;{{}}]*\)\s*\{{", source)
         if begins is not None:
-            location = Location(file, source.count("\n", 0, begins.start()) + 1, 0)
+            location = SourceLocation(file, source.count("\n", 0, begins.start()) + 1, 0)
             functions[name] = replace(
                 function,
                 instructions=tuple(

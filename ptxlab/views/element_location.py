@@ -1,6 +1,7 @@
 """Where the elements of an operand are: in registers, in tensor memory, in the bytes of shared memory.
 
-`where` and `holds` answer for an element and for a lane as tables, `Holders` for a whole matrix in pictures.
+`where` and `holds` answer for an element and for a lane as tables, `ElementLocations` for a whole matrix in
+pictures.
 """
 
 from __future__ import annotations
@@ -150,12 +151,12 @@ def joined_runs(joined: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Holders:
+class ElementLocations:
     """The lane, and the element in it, that hold each cell of a matrix; -1 in shared memory or for none.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    >>> holders = holders_of(ins.d)
+    >>> holders = element_locations(ins.d)
     >>> holders.label(20, 3), holders.place(20, 3)
     ('36:3', ('lane 36, column 3',))
     """
@@ -232,7 +233,7 @@ class Holders:
             f"lane={quoted(lane)}: {self.operand.name} lives in shared memory, where no lane holds it"
         )
 
-    def expanded(self, positions: NDArray[Any], columns: int) -> Holders:
+    def expanded(self, positions: NDArray[Any], columns: int) -> ElementLocations:
         """The holders of a dense matrix of `columns` columns, whose stored elements are at `positions`."""
         shape = (self.lanes.shape[0], columns)
         lanes, elements = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
@@ -241,7 +242,7 @@ class Holders:
         return replace(self, lanes=lanes, elements=elements)
 
 
-def holders_of(operand: AnyOperand, copy: int = 0) -> Holders:
+def element_locations(operand: AnyOperand, copy: int = 0) -> ElementLocations:
     """The holders of an operand, or of one of its copies."""
     if operand.space == "tensor":
         count = operand.layout.copies
@@ -253,14 +254,14 @@ def holders_of(operand: AnyOperand, copy: int = 0) -> Holders:
     if operand.layout is not None:
         return _InRegisters(operand, *owners(operand.layout, copy))
     nobody = np.full(operand.shape, -1, dtype=np.int64)
-    return Holders(operand, nobody, nobody)
+    return ElementLocations(operand, nobody, nobody)
 
 
 # -- registers -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _InRegisters(Holders):
+class _InRegisters(ElementLocations):
     operand: Operand
 
     @property
@@ -341,7 +342,7 @@ def _restarts(lanes: NDArray[np.int64]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _InTensorMemory(Holders):
+class _InTensorMemory(ElementLocations):
     operand: TensorOperand
     every: NDArray[np.int64] | None = None  # lanes of all copies, where there are several
 
@@ -419,7 +420,7 @@ class _InTensorMemory(Holders):
     def check_lane(self, lane: int) -> int:
         return as_index(lane, "lane", self.operand.lanes)
 
-    def expanded(self, positions: NDArray[Any], columns: int) -> Holders:
+    def expanded(self, positions: NDArray[Any], columns: int) -> ElementLocations:
         dense = super().expanded(positions, columns)
         if self.every is None or not isinstance(dense, _InTensorMemory):
             return dense

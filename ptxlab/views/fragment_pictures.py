@@ -24,9 +24,9 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
 from ..isa.tensor_operand import LANES
 from .colours import TileColour, lane_colour_notes
 from .element_location import (
-    Holders,
+    ElementLocations,
+    element_locations,
     figures_of,
-    holders_of,
     joined_runs,
     lane_runs,
     owners,
@@ -113,7 +113,7 @@ def fragment(
         )
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
-    rows = range(op.shape[0]) if warp is None else holders_of(op).window(warp, op.name)[0]
+    rows = range(op.shape[0]) if warp is None else element_locations(op).window(warp, op.name)[0]
     grid = _fragment_grid(form, op, label, lane, rows, dense)
     if warp is not None:  # a note names it
         grid = replace(grid, row_groups=())
@@ -128,7 +128,7 @@ def _holds_rows_in_fours(op: Operand) -> bool:
     if op.layout is None or op.lanes == 32:
         return False
     row = np.arange(op.shape[0])[:, None]
-    return bool((holders_of(op).lanes % 32 // 4 == row % 8).all())
+    return bool((element_locations(op).lanes % 32 // 4 == row % 8).all())
 
 
 def _is_compressed(ins: Form, op: Operand) -> bool:
@@ -139,13 +139,13 @@ def _is_compressed(ins: Form, op: Operand) -> bool:
 def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
     """Rows of an operand: a cell for adjacent elements of a lane, or for a chunk of a dense A."""
     if dense and isinstance(ins, MmaForm) and ins.structure is not None:
-        holders, width = holders_of(ins.a_dense), ins.structure.chunk
+        holders, width = element_locations(ins.a_dense), ins.structure.chunk
         elements = holders.elements // 2  # the first stored element of each chunk
         spans: list[Box] = [(row, at, 1, width) for row in range(ins.m) for at in range(0, ins.k, width)]
         size, steps = ins.structure.keep * ins.structure.group, (1, width)
         hover = _dense_hover(ins, ins.structure)
     else:
-        holders, size = holders_of(op), 0
+        holders, size = element_locations(op), 0
         elements = holders.elements
         spans = lane_runs(holders.lanes, elements)
         _, _, tall, wide = spans[0]
@@ -169,7 +169,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         op.axes,
         name=op.name,
         row_rules=_warp_rules(ins, op),
-        row_groups=holders_of(op).row_groups(),
+        row_groups=element_locations(op).row_groups(),
     )
     return grid.part(rows, range(shape[1]))
 
@@ -230,7 +230,7 @@ def _cell_label(op: Operand, label: Label, lane: int, elements: range) -> tuple[
 def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
     """For every element of dense A: the stored elements it may become, and the nibble that decides."""
     stored = structure.keep * structure.group
-    a, e = holders_of(ins.a), holders_of(ins.operand("E"))
+    a, e = element_locations(ins.a), element_locations(ins.operand("E"))
     selector = " (selector 0)" if len(ins.selectors) > 1 else ""
 
     def text(row: int, column: int) -> str:
@@ -394,7 +394,7 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
     return Picture(_title(rows), _notes(rows, places, unit), (grid,)).with_title(title)
 
 
-def _row(form: Form, name: str) -> Holders:
+def _row(form: Form, name: str) -> ElementLocations:
     """The holders of the matrix whose first row is drawn."""
     operand: AnyOperand | None = next(iter(form.operands.values()), None)
     if isinstance(form, Product):
@@ -404,7 +404,7 @@ def _row(form: Form, name: str) -> Holders:
             f"runs: {form.mnemonic} has no {name} in lanes of registers or of tensor memory; "
             f"{_instead(form, name)}"
         )
-    return holders_of(operand)
+    return element_locations(operand)
 
 
 def _instead(form: Form, name: str) -> str:
@@ -416,7 +416,7 @@ def _instead(form: Form, name: str) -> str:
     return f"figures.fragment draws {name} in shared memory"
 
 
-def _unit(rows: list[Holders]) -> int:
+def _unit(rows: list[ElementLocations]) -> int:
     """How many columns share a place: 1, or in long rows a common divisor of the lengths of all parts.
 
     Rows in registers are cut short instead, since their lanes repeat.
@@ -433,7 +433,7 @@ def _unit(rows: list[Holders]) -> int:
     return unit if longest // unit <= 2 * _COLUMNS else 1
 
 
-def _lane_name(holders: Holders, lane: int) -> str:
+def _lane_name(holders: ElementLocations, lane: int) -> str:
     """``T5``, or ``lane 5`` of tensor memory."""
     if holders.operand.space != "tensor":
         return f"T{lane}"
@@ -462,14 +462,14 @@ def _headings(places: int, unit: int) -> tuple[Header, ...]:
     )
 
 
-def _title(rows: list[Holders]) -> str:
+def _title(rows: list[ElementLocations]) -> str:
     names = list(dict.fromkeys(holders.operand.name for holders in rows))
     if all(holders.operand.axes == ("lane", "column") for holders in rows):
         return "Lane 0 of tensor memory in registers"
     return f"Row 0 of {listing(names)}"
 
 
-def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
+def _notes(rows: list[ElementLocations], places: int, unit: int) -> tuple[str, ...]:
     tensor = [holders.operand.space == "tensor" for holders in rows]
     notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
     if all(holders.operand.axes == ("lane", "column") for holders in rows):

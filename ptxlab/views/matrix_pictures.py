@@ -16,7 +16,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.operation import AnyOperand
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
-from .element_location import Holders, as_product, holders_of, product_operand, warp_notes
+from .element_location import ElementLocations, as_product, element_locations, product_operand, warp_notes
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
 from .labels import index_range, number_text
 from .metadata_picture import metadata
@@ -60,7 +60,7 @@ class ValueMatrix:
 
     ins: Product
     name: str
-    holders: Holders
+    holders: ElementLocations
     codes: NDArray[Any]
     values: NDArray[Any]
 
@@ -281,9 +281,9 @@ def value_matrix(
     op = product_operand(ins, name)
     if name == "A" and ins.structure is not None and nibbles is not None and ins.a.layout is not None:
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        holders = holders_of(ins.a).expanded(positions, ins.k)
+        holders = element_locations(ins.a).expanded(positions, ins.k)
     else:
-        holders = holders_of(op, copy)
+        holders = element_locations(op, copy)
     return ValueMatrix(ins, name, holders, codes, op.dtype.decode(codes))
 
 

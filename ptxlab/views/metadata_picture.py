@@ -19,7 +19,7 @@ from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_operand import LANES
 from .colours import lanes_read
-from .element_location import Holders, as_product, holders_of, k_headings, warp_notes
+from .element_location import ElementLocations, as_product, element_locations, k_headings, warp_notes
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
 from .labels import index_range
 from .picture import Picture
@@ -61,7 +61,7 @@ def metadata(
     if ins.d.space == "tensor" and selector:
         ins = ins.with_descriptor(selector=selector)
     e = ins.find("E")
-    holders = holders_of(e, selector if e.space == "register" else 0)
+    holders = element_locations(e, selector if e.space == "register" else 0)
     if warp is not None and rows is not None:
         raise PtxlabError(f"warp={quoted(warp)}: it says which rows are shown; so does rows")
     part = as_part(rows, "rows", e.shape[0])
@@ -87,7 +87,7 @@ def metadata(
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 
 
-def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
+def _metadata_note(ins: Product, holders: ElementLocations, selector: int) -> str:
     """A note that explains the labels: the place of each nibble."""
     if holders.operand.space == "register":
         return f"T<{ins.a.holder}>: [bits] of its E register, selector {selector}"
@@ -98,7 +98,7 @@ def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
 
 
 def _nibble_grid(
-    ins: Product, structure: Structure, holders: Holders, codes: NDArray[Any] | None, selector: int
+    ins: Product, structure: Structure, holders: ElementLocations, codes: NDArray[Any] | None, selector: int
 ) -> Grid:
     """All nibbles of an instruction: the place of each and, with `codes`, the columns that it keeps."""
     rows, chunks = holders.lanes.shape
@@ -128,7 +128,7 @@ def _nibble_grid(
 
 
 def _tensor_metadata(
-    ins: Tcgen05Mma, holders: Holders, codes: NDArray[Any] | None, part: range, name: str
+    ins: Tcgen05Mma, holders: ElementLocations, codes: NDArray[Any] | None, part: range, name: str
 ) -> Picture:
     """The metadata of these rows as tensor memory holds it, drawn in blocks."""
     lanes = holders.lanes[part.start : part.stop] % LANES

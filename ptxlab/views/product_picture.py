@@ -21,7 +21,7 @@ from ..isa.operation import Operation
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
-from .element_location import as_product, holders_of, product_operand
+from .element_location import as_product, element_locations, product_operand
 from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, Part, as_element, as_part, headers
 from .labels import index_range
@@ -381,7 +381,7 @@ def _spaced(columns: int) -> tuple[Header, ...]:
 
 def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
     """A matrix in tensor memory: a cell for what lies there as it is, in the lanes of one warp."""
-    holders = holders_of(op)
+    holders = element_locations(op)
     rows, columns = op.shape
     down = [0, *(group.start for group in holders.row_groups() if group.start), rows]
     down = sorted({*down, *(at for at in range(32, rows, 32))})

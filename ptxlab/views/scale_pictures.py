@@ -21,7 +21,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
-from .element_location import Holders, as_product, holders_of, k_headings, one_matrix
+from .element_location import ElementLocations, as_product, element_locations, k_headings, one_matrix
 from .grid import Cell, Entry, Grid, Header, State, as_part, headers, hover_texts, named_headers, uniform_grid
 from .labels import index_range, number_text
 from .picture import Picture
@@ -186,7 +186,7 @@ def _scale_grids(
     blocks = op.shape[1] if of_a else op.shape[0]
     length, register = ins.k // blocks, "scale-a-data" if of_a else "scale-b-data"
     values = None if scales is None else one_matrix(op, scales)
-    holders = holders_of(op, thread * (4 // blocks) + byte // blocks)
+    holders = element_locations(op, thread * (4 // blocks) + byte // blocks)
 
     def entry(row: int, column: int) -> Entry:
         lane, element = int(holders.lanes[row, column]), int(holders.elements[row, column])
@@ -256,7 +256,7 @@ def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
 
 def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | None, part: range) -> Grid:
     """The scales of A or of B as a matrix: 32 rows or columns of a block in a cell, or each in its own."""
-    of_a, holders = op.name == "SFA", holders_of(op)
+    of_a, holders = op.name == "SFA", element_locations(op)
     blocks = op.shape[1] if of_a else op.shape[0]
     length = ins.k // blocks
     alone = len(part) * blocks <= _MAX_LABELS and len(part) < (ins.m if of_a else ins.n)
@@ -293,7 +293,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
     return Grid((blocks, places), tuple(cells), tips.T, along, across, ("", "n"), title, op.name)
 
 
-def _place_lines(holders: Holders, places: Sequence[tuple[int, int]]) -> list[str]:
+def _place_lines(holders: ElementLocations, places: Sequence[tuple[int, int]]) -> list[str]:
     """Column and bits of scales that are one below the other in tensor memory; of a single one its lane."""
     operand, (first, *others) = holders.operand, places
     cta, lane = divmod(int(holders.lanes[first]), LANES)

@@ -16,7 +16,7 @@ from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_operand import DATA_PATHS, LANES, DataPath, TensorOperand
-from .element_location import as_tcgen05, holders_of, joined_runs
+from .element_location import as_tcgen05, element_locations, joined_runs
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
 from .labels import index_range, number_text
 from .picture import Picture
@@ -96,7 +96,7 @@ def tensor_memory(
     if not first.detailed and first.step > first.per_column:
         notes.append(f"one place: {counted(first.step // first.per_column, 'column')}")
     if marked is not None:
-        (where,) = holders_of(tensor).place(*marked)
+        (where,) = element_locations(tensor).place(*marked)
         notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
     grids = tuple(window.grid() for window in windows)
     return Picture(f"{tensor.name} of {form.full_name}", tuple(notes), grids).with_title(title)

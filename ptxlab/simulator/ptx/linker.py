@@ -13,11 +13,11 @@ from .syntax import (
     BUILT_IN,
     Address,
     Function,
-    Location,
     Module,
     Operand,
     OperandList,
     Pair,
+    SourceLocation,
     Symbol,
     Variable,
     Vector,
@@ -99,14 +99,14 @@ def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
     return functions | placed
 
 
-def _called_at(function: Function, call: Location | None) -> Function:
+def _called_at(function: Function, call: SourceLocation | None) -> Function:
     """The function with its code placed at a call in another file."""
     files = {outermost(each.location).file for each in function.instructions if each.location is not None}
     if call is None or files <= {outermost(call).file}:
         return function
 
     @cache
-    def placed(place: Location) -> Location:
+    def placed(place: SourceLocation) -> SourceLocation:
         return replace(place, inlined_at=call if place.inlined_at is None else placed(place.inlined_at))
 
     return replace(

@@ -10,13 +10,13 @@ from pathlib import PurePath
 
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
-from .dataflow import in_lines_of_use, open_end
+from .dataflow import open_end
+from .source_lines import in_lines_of_use
 from .syntax import (
     Address,
     Function,
     Immediate,
     LabelTarget,
-    Location,
     Module,
     Negated,
     Operand,
@@ -25,6 +25,7 @@ from .syntax import (
     PtxInstruction,
     Register,
     Sink,
+    SourceLocation,
     Special,
     Symbol,
     Targets,
@@ -131,12 +132,12 @@ class _Reader(ConstantReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._files = self._all_files()  # NVRTC declares them at the end of the text
-        self._location: Location | None = None
+        self._location: SourceLocation | None = None
         self._is_nvvm = "NVIDIA NVVM Compiler" in self._text[:_HEADER]
         self._has_vectors = False  # whether any register is declared as a vector
         self._opcode = ""  # the first part of the opcode of the current instruction
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
-        self._locations: dict[tuple[str, int, int], Location] = {}
+        self._locations: dict[tuple[str, int, int], SourceLocation] = {}
         self._register_count = 0
 
     @property
@@ -229,7 +230,7 @@ class _Reader(ConstantReader):
         """Read the rest of `.loc`: where the next instructions come from."""
         self._location = self._read_location()
         if self._is(",") and self._tokens[self._at + 1].text in ("function_name", "inlined_at"):
-            inlined: Location | None = None
+            inlined: SourceLocation | None = None
             while self._takes(","):
                 attribute = self._word("function_name or inlined_at")
                 if attribute == "inlined_at":
@@ -241,9 +242,9 @@ class _Reader(ConstantReader):
                         self._integer()
             self._location = replace(self._location, inlined_at=inlined)
         elif comment := _INLINING_COMMENT.match(self._text, self._tokens[self._at - 1].start):
-            outer: Location | None = None
+            outer: SourceLocation | None = None
             for name, line, column in reversed(_INLINED_AT.findall(comment[1])):
-                outer = Location(self._path(name), int(line), int(column), outer)
+                outer = SourceLocation(self._path(name), int(line), int(column), outer)
             self._location = replace(self._location, inlined_at=outer)
         location = self._location
         self._locations[location.file, location.line, location.column] = location
@@ -252,10 +253,10 @@ class _Reader(ConstantReader):
         """The path in `.file` that ends with this name."""
         return next((path for path in self._files.values() if PurePath(path).name == name), name)
 
-    def _read_location(self) -> Location:
+    def _read_location(self) -> SourceLocation:
         """Read a file, a line and a column."""
         file, line, column = self._integer(), self._integer(), self._integer()
-        return Location(self._files.get(file, f"file {file}"), line, column)
+        return SourceLocation(self._files.get(file, f"file {file}"), line, column)
 
     def _definition(self, functions: dict[str, Function], variables: dict[str, Variable]) -> None:
         """Read a function or variables of the module; a definition replaces a declaration."""

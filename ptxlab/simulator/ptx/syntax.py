@@ -60,16 +60,16 @@ def plain_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class SourceLocation:
     """Where an instruction comes from, by `.loc`; `inlined_at` is the location of an inlined call."""
 
     file: str
     line: int
     column: int
-    inlined_at: Location | None = None
+    inlined_at: SourceLocation | None = None
 
 
-def outermost(location: Location) -> Location:
+def outermost(location: SourceLocation) -> SourceLocation:
     """The call in the kernel at which a location was inlined; itself if it was not."""
     while location.inlined_at is not None:
         location = location.inlined_at
@@ -255,7 +255,7 @@ class PtxInstruction:
     opcode: str
     operands: tuple[Operand, ...]
     line: int
-    location: Location | None = None
+    location: SourceLocation | None = None
     guard: Register | Negated | None = None
     by_compiler: bool = False
     parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -328,7 +328,7 @@ class PtxInstruction:
         return frozenset(each.index for each in read), frozenset(each.index for each in written)
 
     @property
-    def source(self) -> Location | None:
+    def source(self) -> SourceLocation | None:
         """Its location in the kernel's own file: code inlined from a header belongs to the call."""
         locations = []
         location = self.location
@@ -355,7 +355,7 @@ class PtxInstruction:
         return None if source is None or source.inlined_at is None else outermost(source).line
 
     @property
-    def headers(self) -> tuple[Location, ...]:
+    def headers(self) -> tuple[SourceLocation, ...]:
         """Its location, if that is in another file than the kernel's own, e.g. a header.
 
         If yet another header calls it, the location of that call follows. Headers of Python frameworks are
