@@ -18,7 +18,7 @@ DISPLAYS = {
     },
     "Operation": {"explore": "ptxlab.explorer:explore_operands"},
     "Result": {
-        "html": "ptxlab.views.annotated_source:profile_html",
+        "html": "ptxlab.views.annotated_source:annotated_html",
         "player": "ptxlab.explorer:player",
     },
     "Trace": {

@@ -139,7 +139,7 @@ def _launch(
     threads = directives.get("reqntid", (128,))
     cluster = directives.get("reqnctapercluster", (1,))
     blocks = tuple(int(size) for size in grid)
-    blocks = (blocks[0] * cluster[0], *blocks[1:])  # a block of tiles is a cluster
+    blocks = (blocks[0] * cluster[0], *blocks[1:])  # the grid counts clusters along x
     session.simulate(compiled, blocks, threads, passed, 0)
 
 

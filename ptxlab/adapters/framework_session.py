@@ -26,7 +26,10 @@ from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .host_arrays import device_memory
 
-#: Modules of frameworks whose launches can be simulated, and the adapter of each.
+#: Modules of frameworks whose launches can be simulated, and the adapter of each. A new one also needs its
+#: spellings in `simulator/hazard.py` (`SPELLINGS`), its place in import-linter's and mypy's lists in
+#: `pyproject.toml`, and its name in `_frameworks` below and in the texts of `simulation.py`, `cli/check.py`,
+#: `ptxlab_pytest.py` and README.
 _ADAPTERS = {
     "triton": "triton",
     "numba.cuda": "numba",
@@ -285,12 +288,12 @@ def replacing(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
 
 
 def _set(owner: Any, name: str, value: Any, slot: int) -> None:
-    """Set an attribute, also of an extension class: its dictionary is written, since it takes no attributes.
+    """Set an attribute, also of an extension class, which takes none: its dictionary is written instead.
 
-    CuPy's `RawKernel` and `RawModule` need it, which are compiled by Cython; the classes of the other
-    frameworks take attributes. Calls of a `RawKernel` do not look up `__call__`, but go to `tp_call` of
-    CPython's PyTypeObject. That is set to `slot`, also in subclasses without `__call__`: the slot of Python's
-    classes, which looks up `__call__`, or the former value.
+    Only CuPy's `RawKernel` and `RawModule` need that, because Cython compiles them. A call of a `RawKernel`
+    does not look up `__call__`. It goes to the field `tp_call` of the class, a PyTypeObject of CPython, so
+    that field becomes `slot`: the function that looks up `__call__`, or the former value. Subclasses without
+    a `__call__` of their own get it as well.
     """
     try:
         if value is _ABSENT:

@@ -44,7 +44,7 @@ from .output import (
     sparse_places_text,
 )
 
-#: How notes begin that are about pictures only.
+#: Beginnings of notes that explain a picture, and are left out of text.
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")
 _NAME_WIDTH = 11  # of the names of facts in the first column
 _IN_ONE_LINE = ("nibbles", "selectors", "spaces", "targets", "missing on")  # facts that are several words

@@ -20,7 +20,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.peaks import find_card
 from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_timing
-from ..views.kernel_profile import bounds_table, least_time, profile_table, time_text
+from ..views.kernel_profile import bounds_table, counts_table, least_time, time_text
 from ..views.predicted_time import comparison, profile_facts, profile_text
 from .commands import Json
 from .output import Style, as_json, as_text
@@ -137,7 +137,7 @@ def simulate(
         f"  argument {row['argument']}, {row['type']}: {row['changed']} elements changed; {row['values']}"
         for row in changes
     ]
-    texts += ["", as_text(profile_table(result), style, "  ")]
+    texts += ["", as_text(counts_table(result), style, "  ")]
     if result.conflicts:
         lost = sum(result.conflicts.values())
         texts += ["", f"bank conflicts: {lost:,} wavefronts of shared memory more than without"]

@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from ..simulator import Result
-from ..views.annotated_source import profile_html
+from ..views.annotated_source import annotated_html
 from ..views.static_fallback import StaticFallback
 from .bundle import script
 from .kernel_steps import first_state, player_style, step_state
@@ -55,4 +55,4 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """The annotated source, which a saved notebook shows where no kernel runs."""
-        return profile_html(self._result)
+        return annotated_html(self._result)

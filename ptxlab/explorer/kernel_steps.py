@@ -12,7 +12,7 @@ from ..memory.banks import serve
 from ..simulator import Result, WarpTrace
 from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.traffic import bank_use
-from ..views.annotated_source import profile_css, profile_html
+from ..views.annotated_source import annotated_css, annotated_html
 from ..views.highlight import tokens
 from ..views.labels import number_text
 from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme
@@ -31,7 +31,7 @@ def first_state(result: Result) -> dict[str, Any]:
     cut = "" if trace is None or trace.complete else ", the first steps"
     where = "" if trace is None else f"warp {trace.warp} of block {result.grid.block_of(trace.block)}{cut}"
     return {
-        "page": profile_html(result, styled=False),
+        "page": annotated_html(result, styled=False),
         "title": where,
         "count": len(steps),
         "lines": [_shown_line(result, each.instruction) for each in steps],
@@ -163,4 +163,4 @@ def _lanes(theme: Theme) -> str:
 def player_style() -> str:
     """The style sheet of the page."""
     lanes = f".ptx-player {{ {_lanes(LIGHT)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK)} }}"
-    return f"{profile_css()}\n{lanes}\n{sheets('timeline', 'kernel_player')}"
+    return f"{annotated_css()}\n{lanes}\n{sheets('timeline', 'kernel_player')}"

@@ -1,6 +1,6 @@
 """The CUDA C++ of a GEMM kernel: its file with the headers it includes, one of them generated.
 
-A kernel is written once for all element types. What depends on the instruction is in the header
+The kernels of the ladder, `LADDER` in `rung.py`, are files in `sources/`. Each is written once for all element types. What depends on the instruction is in the header
 ``instruction.cuh``, which is generated from its row in the catalogue: sizes, types, the inline assembly.
 """
 

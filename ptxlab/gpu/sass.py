@@ -140,7 +140,7 @@ def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None
     source = "\n".join(smallest_kernel(form, modifiers, name=name) for name, form in kernels.items())
     text = disassemble(compile(source, target))
     for name, form in kernels.items():
-        yield read(text, target, name, transfer=not isinstance(form, ProductForm))
+        yield counts_of_listing(text, target, name, transfer=not isinstance(form, ProductForm))
 
 
 def disassemble(cubin: bytes, *, lines: bool = False) -> str:
@@ -196,11 +196,11 @@ def nvdisasm() -> str:
     return str(path)
 
 
-def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) -> Sass:
+def counts_of_listing(text: str, target: str, name: str = NAME, *, transfer: bool = False) -> Sass:
     """The instruction counts in nvdisasm's listing of one kernel; a `transfer` moves a matrix.
 
     >>> text = ".text.k:\\n  /*0000*/  HMMA.16816.F32 R4, R4, R8, R12 ;\\n  /*0010*/  EXIT ;\\n"
-    >>> read(text, "sm_80", "k").tensor
+    >>> counts_of_listing(text, "sm_80", "k").tensor
     {'HMMA.16816.F32': 1}
     """
     section = re.search(

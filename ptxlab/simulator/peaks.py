@@ -75,6 +75,7 @@ def bounds(work: Work, chip: Card) -> tuple[Bound, ...]:
     bounds = []
     for unit, products in (("tensor cores", tensor), ("fma", fma)):
         known = [(peak, count) for peak, count in products if peak is not None]
+        # a peak counts tera-operations, and a multiply-add is two of them
         seconds = sum(count / (peak * 5e11 * share) for peak, count in known)
         total = sum(count for _, count in known)
         bounds.append(Bound(unit, seconds, total, "multiply-adds", total / seconds if seconds else 0.0))

@@ -45,7 +45,7 @@ def _colours(theme: Theme) -> str:
     return " ".join(f"--{name}: {colour};" for name, colour in rules.items())
 
 
-def profile_css() -> str:
+def annotated_css() -> str:
     """The style sheet of the profile, for light and dark pages."""
     sheet = (Path(__file__).parent / "annotated_source.css").read_text(encoding="utf-8")
     dark = f":is({DARK_PAGES}) .ptx-profile"
@@ -53,9 +53,9 @@ def profile_css() -> str:
     return f".ptx-profile {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{tokens}\n{sheet}"
 
 
-def profile_html(result: Result, *, styled: bool = True, first: int = 1) -> str:
+def annotated_html(result: Result, *, styled: bool = True, first: int = 1) -> str:
     """The source with its margin, from line `first` on, and what bounds the kernel's time on an H200."""
-    style = f"<style>{profile_css()}</style>{cell_script()}" if styled else ""
+    style = f"<style>{annotated_css()}</style>{cell_script()}" if styled else ""
     shown = kernel_lines(result.source, result.lines.keys())
     code = _code([line for line in margin(result)[first - 1 :] if line.number in shown], result.source)
     return f'{style}<div class="ptx-profile">{_header(result)}{code}{_bounds(result)}</div>'
@@ -110,7 +110,7 @@ def source_html(
         if part is None or number in part
     ]
     head = f"<header><b>{html.escape(title)}</b></header>" if title else ""
-    style = f"<style>{profile_css()}</style>{cell_script()}"
+    style = f"<style>{annotated_css()}</style>{cell_script()}"
     return f'{style}<div class="ptx-profile">{head}{_code(lines, source)}</div>'
 
 

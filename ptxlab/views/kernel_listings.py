@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import PtxlabError, lines_of
 from ..gpu.compiler import SOURCE_NAME
 from ..simulator.kernel import Kernel
-from .annotated_source import kernel_lines, profile_css
+from .annotated_source import annotated_css, kernel_lines
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, mix
 
@@ -121,7 +121,7 @@ def _listings_html(listings: KernelListings) -> str:
         region = f'class="code" tabindex="0" role="group" aria-label="{column.name}"'
         table = f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
         parts.append(f"<section><h4>{column.name}</h4>{table}</section>")
-    style = f"<style>{profile_css()}\n{_shade_css()}\n{hover}</style>{cell_script()}"
+    style = f"<style>{annotated_css()}\n{_shade_css()}\n{hover}</style>{cell_script()}"
     head = f"<header><b>{html.escape(listings.title)}</b></header>"
     body = f'<div class="columns">{"".join(parts)}</div>'
     foot = f'<footer class="note">{html.escape(listings.note)}</footer>' if listings.note else ""

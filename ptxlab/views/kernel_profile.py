@@ -65,7 +65,7 @@ def line_notes(line: MarginLine) -> list[str]:
     return [*notes, *line.hazards, *line.notes]
 
 
-def profile_table(result: Result, ptx: bool = False) -> Table:
+def counts_table(result: Result, ptx: bool = False) -> Table:
     """The lines where something happened, for a terminal."""
     rows = []
     for line in margin(result, ptx):

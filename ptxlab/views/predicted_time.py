@@ -299,9 +299,9 @@ def _swatch(reason: str) -> str:
 
 def launch_html(profile: LaunchProfile) -> str:
     """What a notebook shows: head line, units, stall reasons, and the source with both in its margin."""
-    from .annotated_source import profile_css
+    from .annotated_source import annotated_css
 
-    style = f"<style>{profile_css()}\n{_reason_css()}</style>{cell_script()}"
+    style = f"<style>{annotated_css()}\n{_reason_css()}</style>{cell_script()}"
     head, *facts = (html.escape(fact) for fact in _facts(profile))
     header = f"<header><b>{head}</b> {' '.join(f'<span>{fact}</span>' for fact in facts)}</header>"
     panels = f'<div class="panels">{_units_html(profile)}{_reasons_html(profile)}</div>'

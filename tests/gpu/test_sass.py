@@ -54,14 +54,14 @@ $helper:
 
 def test_a_listing_is_counted() -> None:
     """Loads, moves, addresses before the first load, fillers and the padding after the end do not compute."""
-    code = sass.read(LISTING, "sm_90a")
+    code = sass.counts_of_listing(LISTING, "sm_90a")
     assert code.tensor == {"IMMA.16832.S8.S8": 2}
     assert code.arithmetic == {"LOP3.LUT": 1, "HFMA2.MMA": 1}
     assert code.rest == 12
     assert not code.native
     assert code.listing.splitlines()[-1].endswith("RET.REL.NODEC R2 `(ptxlab_sass) ;")
     assert str(code) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
-    refuses("no kernel other", sass.read, LISTING, "sm_90a", "other")
+    refuses("no kernel other", sass.counts_of_listing, LISTING, "sm_90a", "other")
 
 
 GAP = """\
@@ -80,12 +80,12 @@ GAP = """\
 
 def test_an_instruction_that_nvdisasm_does_not_print_is_seen() -> None:
     """nvdisasm 13.4 has no line for ldmatrix .s8.s4: the addresses jump over it."""
-    code = sass.read(GAP, "sm_90a", transfer=True)
+    code = sass.counts_of_listing(GAP, "sm_90a", transfer=True)
     assert (code.unprinted, code.tensor, code.native, code.how) == (1, {}, True, "native")
     assert str(code) == "native: 1 instruction that nvdisasm does not print"
     assert code.listing.splitlines()[2] == "  /*0020*/  (an instruction that nvdisasm does not print)"
-    assert sass.read(GAP.replace("0030", "0050"), "sm_90a", transfer=True).unprinted == 3
-    assert sass.read(LISTING, "sm_90a").unprinted == 0
+    assert sass.counts_of_listing(GAP.replace("0030", "0050"), "sm_90a", transfer=True).unprinted == 3
+    assert sass.counts_of_listing(LISTING, "sm_90a").unprinted == 0
 
 
 def test_a_compiler_that_is_too_old_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

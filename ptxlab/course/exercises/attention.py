@@ -19,7 +19,7 @@ from ...question import with_code
 from ...simulation import Simulation
 from ...simulator import HazardError
 from ...views import Picture
-from ...views.annotated_source import profile_html, source_html
+from ...views.annotated_source import annotated_html, source_html
 from ...views.charts import bars
 from ...views.grid import Entry, uniform_grid
 from ..answers import close_to, numbers, result_of, whole_number_set, whole_numbers
@@ -94,7 +94,7 @@ class SimulatedAttention:
     first_line: int  # of the kernel's own file, below the headers
 
     def _repr_html_(self) -> str:
-        return profile_html(self.result, first=self.first_line)
+        return annotated_html(self.result, first=self.first_line)
 
 
 def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) -> SimulatedAttention:

@@ -13,7 +13,7 @@ from ...memory import Conflicts, Tile, conflicts, tensor_map
 from ...simulation import Simulation
 from ...simulator.peaks import find_card
 from ...views import Header, Picture, banks
-from ...views.annotated_source import profile_html
+from ...views.annotated_source import annotated_html
 from ...views.charts import Line, LineChart, table
 from ...views.grid import Entry, uniform_grid
 from ..answers import number_of, whole_numbers
@@ -248,7 +248,7 @@ class FromKernel:
 
     def _repr_html_(self) -> str:
         source = self.result.source
-        return profile_html(self.result, first=source[: source.index("__global__")].count("\n") + 1)
+        return annotated_html(self.result, first=source[: source.index("__global__")].count("\n") + 1)
 
 
 def compared() -> Picture:

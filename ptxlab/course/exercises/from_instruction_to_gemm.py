@@ -24,7 +24,7 @@ from ...simulator.peaks import Work
 from ...simulator.timing.launch_profile import CodeRow, Occupancy
 from ...simulator.timing.stalls import REASONS
 from ...views import Header, Picture
-from ...views.annotated_source import profile_html
+from ...views.annotated_source import annotated_html
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
 from ...views.predicted_time import roofline
@@ -217,7 +217,7 @@ class Climb:
     first_line: int  # of the rung's own file, below the headers
 
     def _repr_html_(self) -> str:
-        return profile_html(self.result, first=self.first_line)
+        return annotated_html(self.result, first=self.first_line)
 
 
 def climb(number: int, A: NDArray[Any], B: NDArray[Any], **constants: int) -> Climb:

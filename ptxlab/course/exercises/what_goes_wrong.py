@@ -16,7 +16,7 @@ from ...simulation import Simulation
 from ...simulator import HazardError
 from ...simulator.kernel import Kernel
 from ...views import Picture
-from ...views.annotated_source import profile_html, source_html
+from ...views.annotated_source import annotated_html, source_html
 from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
@@ -128,7 +128,7 @@ class BrokenKernel:
             numbers = f"{wrong.sum()} of {wrong.size} elements of the output are wrong."
         hazards = f"{counted(len(result.hazards), 'hazard')}." if result.hazards else "No hazards."
         picture = _pattern(wrong)._repr_html_() if wrong.any() else ""
-        return f"<p>{numbers} {hazards}</p>{picture}{profile_html(result)}"
+        return f"<p>{numbers} {hazards}</p>{picture}{annotated_html(result)}"
 
 
 def _with_lines(text: str, edit: object) -> str:

@@ -3,6 +3,9 @@
 PTX ISA, "Multiply-and-Accumulate Instruction: mma" and "Multiply-and-Accumulate Instruction: mma.sp /
 mma.sp::ordered_metadata", "Asynchronous warpgroup-level matrix instructions", "Warp-level Matrix
 Multiply-and-Accumulate Instruction: wmma.mma".
+
+What a row does not say: the PTX version is in `_INTRODUCED` of `../mma.py`, the fragments are in
+`../layout.py`, and the arithmetic is in `ptxlab.numerics.models`.
 """
 
 from __future__ import annotations
