@@ -1,8 +1,8 @@
 """The commands: in which module each is, what it does, and the types that their parameters share.
 
 A command is a function with the name of the command; `parser.py` makes its arguments from its signature. A
-new one is a row of `COMMANDS`, its function, and a line in README; `ask.py` (`ANSWERED`) has those that answer
-questions in words.
+new one is a row of `COMMANDS`, its function, and a line in README; `ANSWERED` of `ask.py` has those that
+answer questions in words.
 """
 
 from __future__ import annotations

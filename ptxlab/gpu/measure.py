@@ -46,7 +46,7 @@ from .cuda_python import Device, check, load
 from .device import Gpu, check_device, processors
 from .launcher import errors_during, wait
 from .records import Measurement, Point, Record, measurable, read_record, user_file, write_record
-from .sass import Sass, disassemble, read, sass
+from .sass import Sass, counts_of_listing, disassemble, sass
 from .sensors import Watch, driver_version, limits
 
 _SECONDS = 0.03
@@ -111,7 +111,7 @@ def build(
     emulated = not transfer and single.how == "emulated"
     kernel = loop(form, chains, contents=contents, through=through, reload=emulated)
     cubin = compile(kernel.source, target, cache=False)
-    code = read(disassemble(cubin), target, LOOP_NAME, transfer=transfer)
+    code = counts_of_listing(disassemble(cubin), target, LOOP_NAME, transfer=transfer)
     _check_code(form, single, code, kernel.statements)
     return TimedLoop(form, chains, through, kernel, cubin, str(single))
 
@@ -120,7 +120,7 @@ def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> Ti
     """As `build`; every wgmma is one instruction of the chip, whose opcode is in the loop's machine code."""
     kernel = loop(form, chains, contents=contents)
     cubin = compile(kernel.source, target, cache=False)
-    code = read(disassemble(cubin), target, LOOP_NAME)
+    code = counts_of_listing(disassemble(cubin), target, LOOP_NAME)
     opcode = next(iter(code.tensor), "")
     single = Sass(target, {opcode: 1}, {}, 0, "")
     _check_code(form, single, code, kernel.statements)

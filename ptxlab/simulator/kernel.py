@@ -20,8 +20,7 @@ from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import Members, Value, launch_kernel
-from ..gpu.sass import disassemble
-from ..gpu.sass import read as read_sass
+from ..gpu.sass import counts_of_listing, disassemble
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
@@ -392,7 +391,9 @@ class Kernel(Displayed):
         ['/*0010*/', 'EXIT', ';']
         """
         target = self.target if target is None else check_target(target)
-        return read_sass(disassemble(self._machine_code(target), lines=True), target, self.name).listing
+        return counts_of_listing(
+            disassemble(self._machine_code(target), lines=True), target, self.name
+        ).listing
 
     def _machine_code(self, target: str) -> bytes:
         if target not in self._machine_codes:

@@ -279,10 +279,8 @@ def _order(answer: object) -> Sentences:
     counts = (MIXED[:, order] != 0).reshape(4, 2, 4).sum(axis=2)
     row, half = divmod(int((counts > 2).argmax()), 2)  # of the first chunk that has too many
     return {
-        correct(
-            not (counts > 2).any()
-        ): "Only which four columns share a chunk matters, not their order. For large "
-        "matrices you have to search for the best order, and libraries do; it is done once, and costs "
+        correct(not (counts > 2).any()): "Only which four columns share a chunk matters, not their "
+        "order. For large matrices you have to search for the best order, and libraries do; it is done once, and costs "
         "nothing in the product, since the previous layer can deliver B's rows in that order.",
         when(order == tuple(range(8))): "That is the original order. Row 0 has four non-zeros in its first "
         "chunk.",

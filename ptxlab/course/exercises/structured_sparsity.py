@@ -235,9 +235,8 @@ def _prune_pairs(answer: object) -> Sentences:
     return {
         correct(submitted == expected): "The sums of squares of the pairs are 10, 8, 9 and 5. The two pairs "
         "with the largest sums stay, each as a whole.",
-        when(
-            changed
-        ): f"Pruning only sets numbers to 0; {', '.join(f'{number:g}' for number in changed[:1])} is new.",
+        when(changed): "Pruning only sets numbers to 0; "
+        f"{', '.join(f'{number:g}' for number in changed[:1])} is new.",
         when(submitted == list(map(float, summed))): "You added up the magnitudes. The squares count: (3, "
         "-1) has the sum 9 + 1.",
         when(submitted == TWO_OF_FOUR.prune([CHUNK])[0].tolist()): "That is 2:4: two of every four. Here "

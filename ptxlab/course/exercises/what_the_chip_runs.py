@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, listing, quoted
-from ...gpu.sass import NAME, Sass, read
+from ...gpu.sass import NAME, Sass, counts_of_listing
 from ...instruction import mma_instruction, mma_instructions
 from ...isa.catalog import catalog
 from ...isa.form import Form
@@ -99,7 +99,7 @@ def recorded(ins: Form | str, target: str) -> Sass:
     if key not in listings:
         there = listing(" for ".join(name) for name in listings)
         raise PtxlabError(f"this lesson has no listing of {key[0]} for {target}; it has {there}")
-    return read(f".text.{NAME}:\n{listings[key]}", target)
+    return counts_of_listing(f".text.{NAME}:\n{listings[key]}", target)
 
 
 @lru_cache(maxsize=1)
