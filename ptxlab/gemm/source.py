@@ -1,8 +1,8 @@
 """The CUDA C++ of a GEMM kernel: its file with the headers it includes, one of them generated.
 
-The kernels of the ladder, `LADDER` in `rung.py`, are files in `sources/`. Each is written once for all element
-types. What depends on the instruction is in the header ``instruction.cuh``, which is generated from its row in
-the catalogue: sizes, types, the inline assembly.
+The kernels of the ladder, `LADDER` in `rung.py`, are files in `sources/`. Each is written once for all
+element types. What depends on the instruction is in the header ``instruction.cuh``, which is generated from
+its row in the catalogue: sizes, types, the inline assembly.
 """
 
 from __future__ import annotations

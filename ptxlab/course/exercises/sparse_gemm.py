@@ -277,10 +277,11 @@ def _order(answer: object) -> Sentences:
     if sorted(order) != list(range(8)):
         raise WrongForm(f"{list(order)}: every column from 0 to 7 appears once in an order.")
     counts = (MIXED[:, order] != 0).reshape(4, 2, 4).sum(axis=2)
-    row, half = divmod(int((counts > 2).argmax()), 2)  # of the first chunk that has too many
+    too_many = counts > 2
+    row, half = divmod(int(too_many.argmax()), 2)
     return {
-        correct(not (counts > 2).any()): "Only which four columns share a chunk matters, not their "
-        "order. For large matrices you have to search for the best order, and libraries do; it is done once, and costs "
+        correct(not too_many.any()): "Only which four columns share a chunk matters, not their order. For "
+        "large matrices you have to search for the best order, and libraries do; it is done once, and costs "
         "nothing in the product, since the previous layer can deliver B's rows in that order.",
         when(order == tuple(range(8))): "That is the original order. Row 0 has four non-zeros in its first "
         "chunk.",
