@@ -1,0 +1,16 @@
+"""Mechanisms that are gone stay gone: what a class is shown as, or which kind it is, is decided in one place."""
+
+from __future__ import annotations
+
+from tools.code_figures import figures
+
+
+def test_nothing_is_told_apart_twice() -> None:
+    found = figures()
+    gone = ("result_type", "Kernel[...]", "Form.__new__, PUBLIC_CLASSES", "transfer is None, or is not")
+    assert [found[name] for name in gone] == [0, 0, 0, 0]
+    assert found["file names that occur twice"] == 0
+    limits = {"isinstance on Tcgen05...": 100, "tests of a form's kind in views and explorer": 70}
+    for name, limit in limits.items():
+        count = found[name]
+        assert isinstance(count, int) and 0 < count < limit, name

@@ -1,0 +1,98 @@
+"""Figures of how the code is made: sizes, grain, and the marks of mechanisms that are told apart by kind.
+
+    python -m tools.code_figures
+
+Lines are those with code, without blanks, comments and docstrings. `python -m tools.profile_calls` counts
+what happens when the code runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FRONT = ROOT / "ptxlab/explorer/front"
+#: Modules that ask questions: the Explorer's quiz and the walk through shapes.
+_QUESTIONS = ("question.py", "explorer/quiz*.py", "explorer/*question*.py", "shapes/*.py")
+_NOT_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+}  # fmt: skip
+
+
+def code_lines(text: str) -> int:
+    """Lines of Python with code."""
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+                docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    used: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NOT_CODE:
+            used.update(range(token.start[0], token.end[0] + 1))
+    return len(used - docstrings)
+
+
+def script_lines(text: str) -> int:
+    """Lines of JavaScript with code."""
+    stripped = (line.strip() for line in text.splitlines())
+    return sum(1 for line in stripped if line and not line.startswith(("//", "/*", "*")))
+
+
+def functions(texts: Iterable[str]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for text in texts:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+
+def figures() -> dict[str, object]:
+    package = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "ptxlab").rglob("*.py"))}
+    scripts = {path: path.read_text(encoding="utf-8") for path in sorted(FRONT.rglob("*.js"))}
+    whole = "\n".join(package.values())
+    words = Counter(re.findall(r"\w+", whole))
+    made = list(functions(package.values()))
+    once = sum(words[node.name] == 2 for node in made)
+    spans = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in made]
+    pictures = "\n".join(
+        text for path, text in package.items() if {"views", "explorer"} & set(path.relative_to(ROOT).parts)
+    )
+    names = Counter(path.name for path in package if path.name != "__init__.py")
+    asked = {path for pattern in _QUESTIONS for path in (ROOT / "ptxlab").glob(pattern)}
+    app = set(re.findall(r"\bapp\.(\w+)", "\n".join(scripts.values())))
+    kinds = r"isinstance\([^()]*, \(?[^()]*\b(?:MmaForm|Tcgen05\w*|Product|Transfer\w*Form|ProductForm)\b"
+    return {
+        "lines of Python": sum(map(code_lines, package.values())),
+        "lines of tests": sum(code_lines(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("*.py")),
+        "lines of JavaScript": sum(map(script_lines, scripts.values())),
+        "functions": len(made),
+        "lines a function": round(sum(spans) / len(spans), 1),
+        "functions named once besides their definition": once,
+        "result_type": words["result_type"],
+        "Kernel[...]": len(re.findall(r"\bKernel\[", whole)),
+        "Form.__new__, PUBLIC_CLASSES": len(re.findall(r"def __new__\(cls[^)]*form|PUBLIC_CLASSES", whole)),
+        "isinstance on Tcgen05...": len(re.findall(r"isinstance\([^()]*, \(?[^()]*\bTcgen05", whole)),
+        "tests of a form's kind in views and explorer": len(re.findall(kinds, pictures)),
+        "transfer is None, or is not": len(re.findall(r"transfer is (?:not )?None", whole)),
+        "lines of quiz, walk and question": sum(code_lines(package[path]) for path in asked),
+        "lines of links.py": code_lines(package[ROOT / "ptxlab/explorer/links.py"]),
+        "members of app, used as app.x": len(app),
+        "files of the page that use app": sum("app." in text for text in scripts.values()),
+        "file names that occur twice": sum(count > 1 for count in names.values()),
+    }
+
+
+def main() -> None:
+    for what, figure in figures().items():
+        print(f"{what:48} {figure:>9,}" if isinstance(figure, int) else f"{what:48} {figure:>9}")
+
+
+if __name__ == "__main__":
+    main()
