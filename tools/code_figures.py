@@ -53,45 +53,52 @@ def functions(texts: Iterable[str]) -> Iterator[ast.FunctionDef | ast.AsyncFunct
                 yield node
 
 
-def figures() -> dict[str, object]:
-    package = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "ptxlab").rglob("*.py"))}
-    scripts = {path: path.read_text(encoding="utf-8") for path in sorted(FRONT.rglob("*.js"))}
-    whole = "\n".join(package.values())
-    words = Counter(re.findall(r"\w+", whole))
-    made = list(functions(package.values()))
-    once = sum(words[node.name] == 2 for node in made)
-    spans = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in made]
-    pictures = "\n".join(
-        text for path, text in package.items() if {"views", "explorer"} & set(path.relative_to(ROOT).parts)
-    )
-    names = Counter(path.name for path in package if path.name != "__init__.py")
+def texts_of(folder: Path, pattern: str) -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob(pattern))}
+
+
+def sizes() -> dict[str, float]:
+    """How much there is to read."""
+    package, scripts = texts_of(ROOT / "ptxlab", "*.py"), texts_of(FRONT, "*.js")
     asked = {path for pattern in _QUESTIONS for path in (ROOT / "ptxlab").glob(pattern)}
-    app = set(re.findall(r"\bapp\.(\w+)", "\n".join(scripts.values())))
-    kinds = r"isinstance\([^()]*, \(?[^()]*\b(?:MmaForm|Tcgen05\w*|Product|Transfer\w*Form|ProductForm)\b"
+    made = list(functions(package.values()))
+    spans = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in made]
+    words = Counter(re.findall(r"\w+", "\n".join(package.values())))
     return {
         "lines of Python": sum(map(code_lines, package.values())),
-        "lines of tests": sum(code_lines(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("*.py")),
+        "lines of tests": sum(map(code_lines, texts_of(ROOT / "tests", "*.py").values())),
         "lines of JavaScript": sum(map(script_lines, scripts.values())),
         "functions": len(made),
         "lines a function": round(sum(spans) / len(spans), 1),
-        "functions named once besides their definition": once,
-        "result_type": words["result_type"],
+        "functions named once besides their definition": sum(words[node.name] == 2 for node in made),
+        "lines of quiz, walk and question": sum(code_lines(package[path]) for path in asked),
+        "lines of links.py": code_lines(package[ROOT / "ptxlab/explorer/links.py"]),
+    }
+
+
+def marks() -> dict[str, float]:
+    """How often things are told apart by kind, or known to everybody."""
+    package, scripts = texts_of(ROOT / "ptxlab", "*.py"), texts_of(FRONT, "*.js").values()
+    whole = "\n".join(package.values())
+    shown = "\n".join(text for path, text in package.items() if {"views", "explorer"} & set(path.parts))
+    names = Counter(path.name for path in package if path.name != "__init__.py")
+    kinds = r"isinstance\([^()]*, \(?[^()]*\b(?:MmaForm|Tcgen05\w*|Product|Transfer\w*Form|ProductForm)\b"
+    return {
+        "result_type": len(re.findall(r"\bresult_type\b", whole)),
         "Kernel[...]": len(re.findall(r"\bKernel\[", whole)),
         "Form.__new__, PUBLIC_CLASSES": len(re.findall(r"def __new__\(cls[^)]*form|PUBLIC_CLASSES", whole)),
         "isinstance on Tcgen05...": len(re.findall(r"isinstance\([^()]*, \(?[^()]*\bTcgen05", whole)),
-        "tests of a form's kind in views and explorer": len(re.findall(kinds, pictures)),
+        "tests of a form's kind in views and explorer": len(re.findall(kinds, shown)),
         "transfer is None, or is not": len(re.findall(r"transfer is (?:not )?None", whole)),
-        "lines of quiz, walk and question": sum(code_lines(package[path]) for path in asked),
-        "lines of links.py": code_lines(package[ROOT / "ptxlab/explorer/links.py"]),
-        "members of app, used as app.x": len(app),
-        "files of the page that use app": sum("app." in text for text in scripts.values()),
+        "members of app, used as app.x": len(set(re.findall(r"\bapp\.(\w+)", "\n".join(scripts)))),
+        "files of the page that use app": sum("app." in text for text in scripts),
         "file names that occur twice": sum(count > 1 for count in names.values()),
     }
 
 
 def main() -> None:
-    for what, figure in figures().items():
-        print(f"{what:48} {figure:>9,}" if isinstance(figure, int) else f"{what:48} {figure:>9}")
+    for what, figure in {**sizes(), **marks()}.items():
+        print(f"{what:48} {figure:>9,}")
 
 
 if __name__ == "__main__":
