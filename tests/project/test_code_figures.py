@@ -1,4 +1,4 @@
-"""Mechanisms that are gone stay gone: what a class is shown as, or which kind it is, is decided in one place."""
+"""Mechanisms that are gone stay gone: what shows a class, or which kind it is, is decided in one place."""
 
 from __future__ import annotations
 
