@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import re
-import stat
-import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +11,12 @@ from types import MappingProxyType
 from typing import Literal
 
 from .._util.arguments import as_flag, as_text
-from .._util.files import cache_folder, write_atomically
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_release, newest_of_cuda
 from .cuda_python import INSTALL, load
+from .disk_cache import key_of, read_entry, write_entry
+from .standard_headers import STANDARD_HEADERS
 
 #: The name of a source without a file in NVRTC's messages and in `.loc`.
 SOURCE_NAME = "ptxlab.cu"
@@ -379,162 +376,3 @@ def _find_headers() -> tuple[str, ...]:
 
 def _has_mma(folders: Sequence[str | None]) -> bool:
     return any((Path(folder) / "crt" / "mma.h").exists() for folder in folders if folder)
-
-
-# -- compiled kernels and their listings, kept on disk -----------------------------------------------------
-
-
-_MAGIC = b"ptxlab-cubin-2\n"
-_DIGEST_BYTES = 32
-
-
-def key_of(*parts: str) -> str:
-    """The name of a cache entry from what it depends on: source, target, compiler version, and so on."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def read_entry(name: str) -> bytes | None:
-    """The content of an entry; None if it is absent, damaged, or another user might have written it."""
-    try:
-        stored = _read_private(_private_folder() / name)
-    except (OSError, PtxlabError):
-        return None
-    if stored is None or not stored.startswith(_MAGIC):
-        return None
-    body = stored[len(_MAGIC) :]
-    digest, content = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:]
-    return content if digest == _digest(name, content) else None
-
-
-def write_entry(name: str, content: bytes) -> None:
-    """Write an entry. If the disk cannot be written, that is no error: the next process compiles again."""
-    with contextlib.suppress(OSError, PtxlabError):
-        entry = _private_folder(create=True) / name
-        write_atomically(entry, _MAGIC + _digest(name, content) + content, private=True)
-
-
-def _digest(name: str, content: bytes) -> bytes:
-    """A digest that includes the name, so that entries cannot be exchanged."""
-    return hashlib.sha256(name.encode() + b"\0" + content).digest()
-
-
-def _private_folder(create: bool = False) -> Path:
-    """The folder of this user's entries: the cache folder, or a subfolder of it if others may write to that.
-
-    Raises OSError if there is none.
-    """
-    folder = cache_folder()
-    if create:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    if sys.platform == "win32" or _is_private(folder.stat()):
-        return folder
-    private = folder / f"user-{os.geteuid()}"
-    if create:
-        private.mkdir(mode=0o700, exist_ok=True)
-    status = private.lstat()
-    if not stat.S_ISDIR(status.st_mode) or not _is_private(status):
-        raise PermissionError(f"{private} is not this user's alone")
-    return private
-
-
-def _read_private(path: Path) -> bytes | None:
-    """The content of a regular file that only this user can have written."""
-    flags = os.O_RDONLY
-    for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # no links, no waiting for pipes
-        flags |= getattr(os, flag, 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        if sys.platform != "win32" and not _is_private(status):
-            return None
-        return file.read()
-
-
-def _is_private(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user, and only this user may write it."""
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-# -- C and C++ headers that kernels include and NVRTC does not provide ---------------------------------------
-
-
-_INTEGERS = """#pragma once
-typedef signed char int8_t;
-typedef signed short int16_t;
-typedef signed int int32_t;
-typedef signed long long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t;
-typedef signed long long intptr_t;
-typedef unsigned long long uintptr_t;
-#define INT8_MAX 127
-#define INT8_MIN (-128)
-#define UINT8_MAX 255
-#define INT16_MAX 32767
-#define INT16_MIN (-32768)
-#define UINT16_MAX 65535
-#define INT32_MAX 2147483647
-#define INT32_MIN (-2147483647 - 1)
-#define UINT32_MAX 4294967295u
-#define INT64_MAX 9223372036854775807ll
-#define INT64_MIN (-9223372036854775807ll - 1)
-#define UINT64_MAX 18446744073709551615ull
-"""
-_LIMITS = """#pragma once
-#define CHAR_BIT 8
-#define SHRT_MAX 32767
-#define SHRT_MIN (-32768)
-#define USHRT_MAX 65535
-#define INT_MAX 2147483647
-#define INT_MIN (-2147483647 - 1)
-#define UINT_MAX 4294967295u
-#define LLONG_MAX 9223372036854775807ll
-#define LLONG_MIN (-9223372036854775807ll - 1)
-#define ULLONG_MAX 18446744073709551615ull
-"""
-_FLOATS = """#pragma once
-#define FLT_MAX 3.402823466e+38f
-#define FLT_MIN 1.175494351e-38f
-#define FLT_EPSILON 1.192092896e-07f
-#define FLT_MANT_DIG 24
-#define DBL_MAX 1.7976931348623157e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-16
-#define DBL_MANT_DIG 53
-"""
-_MATHEMATICS = """#pragma once
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#endif
-#ifndef NAN
-#define NAN __int_as_float(0x7fffffff)
-#endif
-#define M_E 2.7182818284590452354
-#define M_LOG2E 1.4426950408889634074
-#define M_LN2 0.69314718055994530942
-#define M_PI 3.14159265358979323846
-#define M_SQRT2 1.41421356237309504880
-"""
-_NOTHING = "#pragma once\n"
-#: C++ headers that libcu++ provides as <cuda/std/...>.
-_LIBRARY = ("array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility")
-
-
-def _from_library(name: str) -> str:
-    return f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace ::cuda::std; }}\n"
-
-
-#: The text of each header, by the name in `#include`.
-STANDARD_HEADERS: dict[str, str] = {
-    **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h", "cinttypes"), _INTEGERS),
-    **dict.fromkeys(("limits.h", "climits"), _LIMITS),
-    **dict.fromkeys(("float.h", "cfloat"), _FLOATS),
-    **dict.fromkeys(("math.h", "cmath"), _MATHEMATICS),
-    **dict.fromkeys(("stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring"), _NOTHING),
-    **dict.fromkeys(("assert.h", "cassert", "stddef.h", "cstddef", "stdbool.h", "cstdbool"), _NOTHING),
-    **{name: _from_library(name) for name in _LIBRARY},
-}

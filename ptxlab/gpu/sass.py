@@ -20,7 +20,8 @@ from ..isa.form import Form
 from ..isa.modifiers import Modifiers
 from ..isa.product_form import ProductForm
 from .codegen.statement import smallest_kernel
-from .compiler import check_compiler, compile, key_of, read_entry, write_entry
+from .compiler import check_compiler, compile
+from .disk_cache import key_of, read_entry, write_entry
 
 #: Name of the kernel that is disassembled.
 NAME = "ptxlab_sass"

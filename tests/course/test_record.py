@@ -394,7 +394,7 @@ def test_without_a_home_the_lesson_goes_on_and_says_so(tmp_path: Path, settings:
 import os, platformdirs
 from ptxlab import lessons, progress, PtxlabError
 from ptxlab._util.files import cache_folder
-from ptxlab.gpu.compiler import read_entry, write_entry
+from ptxlab.gpu.disk_cache import read_entry, write_entry
 os.setgid(54321)
 os.setuid(54321)
 print(bool(lessons.check('00.3', 32)), bool(lessons.check('00.3', 32)), progress().done)

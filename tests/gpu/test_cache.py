@@ -12,7 +12,8 @@ import pytest
 
 import ptxlab
 from ptxlab.gpu import compiler
-from ptxlab.gpu.compiler import compile_ptx, read_entry, write_entry
+from ptxlab.gpu.compiler import compile_ptx
+from ptxlab.gpu.disk_cache import read_entry, write_entry
 from tests.cases import each
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")

@@ -12,7 +12,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
-from ptxlab.gpu.compiler import STANDARD_HEADERS
+from ptxlab.gpu.standard_headers import STANDARD_HEADERS
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator import kernel as kernel_module
 from ptxlab.simulator.instructions.builders import BUILDERS

@@ -16,14 +16,8 @@ from functools import lru_cache
 from itertools import takewhile
 
 from ...errors import PtxlabError
-from ...gpu.compiler import (
-    assembler_versions,
-    compile_kernel,
-    key_of,
-    link_modules,
-    read_entry,
-    write_entry,
-)
+from ...gpu.compiler import assembler_versions, compile_kernel, link_modules
+from ...gpu.disk_cache import key_of, read_entry, write_entry
 from ...gpu.sass import disassemble
 from ..ptx.syntax import Immediate, Module, Register
 
