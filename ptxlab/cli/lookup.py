@@ -467,20 +467,20 @@ def _tensor_tile(
     form: Tcgen05Form, name: str, swizzle: int, transposed: bool, printed: Printed, style: Style
 ) -> str:
     """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
-    operand = form.operands[name]
+    stored = stored_operand(form.operands[name])  # K-major: the table has the rows of the matrix
     if transposed and isinstance(form, Tcgen05Mma):
         form = form.with_mn_major(name)
-    memory = shared_tile(form.operands[name], swizzle)
-    operand = stored_operand(operand)
+    operand = form.operands[name]
+    memory = shared_tile(operand, swizzle)
     if printed.format in ("cute", "formula"):
         return memory.cute
     if printed.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
-        return printed.svg(operand_tile(form, form.operands[name], swizzle))
+        return printed.svg(operand_tile(form, operand, swizzle))
     if printed.format in ("csv", "json"):
-        return _all_places(form, name, views.layout(form.operands[name], swizzle), printed)
-    return _tile_text(form, operand, memory, printed, style)
+        return _all_places(form, name, views.layout(operand, swizzle), printed)
+    return _tile_text(form, stored, memory, printed, style)
 
 
 def _all_places(form: Form, name: str, elements: views.Table, printed: Printed) -> str:
