@@ -1,6 +1,7 @@
 """Instructions, layouts and traces as things to look at: tables, pictures, Plotly figures, SVG.
 
-Functions return plain data (`Table`, `Picture`), which a notebook, the command line or the docs then show.
+Functions return plain data (`Table`, `Picture`), which a notebook, the command line or the docs then show. A
+few return text: `cpp` and `source` are code, `copies_note`, `model_words` and `rule_words` are sentences.
 
 >>> import ptxlab
 >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

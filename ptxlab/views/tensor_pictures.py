@@ -142,7 +142,14 @@ _Indices = NDArray[np.int64]
 class _Window:
     """What a part of the lanes and columns of one CTA holds of an operand.
 
-    A slot is as many bits of a lane as an element takes; a place of the picture is a slot, or several.
+    A slot is as many bits of a lane as an element takes; a place of the picture is one slot, or several:
+
+                    a slot of a lane                 a place of the picture, all columns shown
+    D, f16          16 bits: half a column           1 slot up to 512 of them, then 2, 4 or 8
+    D, f32          32 bits: a column                the same
+    scales          8 bits: a quarter of a column    4 slots, a column (`coarse`); 1 if they are `fine`
+
+    With few lanes and columns, every slot is a place with its element in it (`detailed`).
     """
 
     tensor: TensorOperand
