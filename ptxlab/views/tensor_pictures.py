@@ -145,7 +145,7 @@ class _Window:
     A slot is as many bits of a lane as an element takes; a place of the picture is one slot, or several:
 
                     a slot of a lane                 a place of the picture, all columns shown
-    D, f16          16 bits: half a column           1 slot up to 512 of them, then 2, 4 or 8
+    D, f16          16 bits: half a column           1 slot; of more than 64, 2, 4 or 8 slots
     D, f32          32 bits: a column                the same
     scales          8 bits: a quarter of a column    4 slots, a column (`coarse`); 1 if they are `fine`
 
