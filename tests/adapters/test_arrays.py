@@ -17,6 +17,7 @@ import ptxlab
 from ptxlab.adapters import framework_session as sessions
 from ptxlab.adapters.host_arrays import HostMemory, device_memory, host_array, is_array
 from tests.cases import each, refuses
+from tests.texts import replaced
 
 from .tensors import Held, Tensor
 
@@ -96,7 +97,7 @@ def test_arrays_are_reached_through_a_table_of_addresses() -> None:
 @pytest.mark.parametrize("parameter", [".u64 table", ".align 8 .b8 table[8]"])
 def test_arrays_are_found_by_their_address_alone(parameter: str) -> None:
     """As CuTe DSL's `make_ptr` has it, or a struct with the address of a table of addresses."""
-    kernel = ptxlab.kernel(_THROUGH_A_TABLE.replace(".u64 table", parameter))
+    kernel = ptxlab.kernel(replaced(_THROUGH_A_TABLE, ".u64 table", parameter))
     source, out = np.arange(32, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
     table = np.array([source.ctypes.data, out.ctypes.data, 0], dtype=np.uint64)
     content = table.ctypes.data.to_bytes(8, "little")

@@ -20,6 +20,8 @@ cuda = pytest.importorskip(
 import numba  # noqa: E402
 from numba.cuda.random import create_xoroshiro128p_states  # noqa: E402
 
+from tests.texts import replaced  # noqa: E402
+
 from . import numba_kernels as kernels  # noqa: E402
 
 _TEXT = Path(kernels.__file__).read_text(encoding="utf-8").splitlines()
@@ -417,7 +419,7 @@ def test_declared_functions_bring_what_they_are_linked_with() -> None:
     pytest.importorskip("numba_cuda", reason="Numba's own CUDA target links files only")
     plus_three = cuda.declare_device("plus_three", "int32(int32)", link=cuda.CUSource(_CUDA))
     also = cuda.declare_device(
-        "also", "int32(int32)", link=cuda.PTXSource(_ptx_of(_CUDA.replace("plus_three", "also")))
+        "also", "int32(int32)", link=cuda.PTXSource(_ptx_of(replaced(_CUDA, "plus_three", "also")))
     )
 
     @cuda.jit

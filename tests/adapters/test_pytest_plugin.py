@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import replaced
+
 pytest.importorskip("numba.cuda", reason="Numba's CUDA target is not installed (pip install numba-cuda)")
 ROOT = Path(__file__).resolve().parents[2]
 _TESTS = """
@@ -82,7 +84,7 @@ def test_a_hazard_fails_its_test(tmp_path: Path) -> None:
 def test_a_test_that_fails_shows_its_hazards(tmp_path: Path) -> None:
     """Also in the processes of pytest-xdist."""
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
-    text = _TESTS.replace("assert x[0] == 63", "assert x[0] == 64")
+    text = replaced(_TESTS, "assert x[0] == 63", "assert x[0] == 64")
     done = _pytest(tmp_path, text, "--ptxlab", "-p", "xdist.plugin", "-n", "2")
     assert "1 failed, 1 passed" in done.stdout and "assert np.float32(63.0) == 64" in done.stdout, done.stdout
     assert "hazards" in done.stdout and "reverse: line 16" in done.stdout

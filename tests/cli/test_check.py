@@ -14,6 +14,7 @@ import pytest
 from ptxlab.cli import main
 from ptxlab.simulator.kernel import Kernel
 from tests.cases import each
+from tests.texts import replaced
 
 _HEAD = "import sys\nimport numpy as np\nimport ptxlab\n"
 _RACE = (
@@ -202,7 +203,7 @@ def test_a_trap_of_the_compiler_is_a_finding(script, capsys: pytest.CaptureFixtu
 @pytest.mark.needs("cuda.core")
 def test_a_kernel_of_another_file(script, capsys: pytest.CaptureFixture[str]) -> None:
     """A hazard is named where the kernel's source stands, the launch where the script calls it."""
-    script(_RACE.replace("shift.simulate(", "def run(): shift.simulate("), "helper_of_check.py")
+    script(replaced(_RACE, "shift.simulate(", "def run(): shift.simulate("), "helper_of_check.py")
     assert main(["check", script("import helper_of_check\nhelper_of_check.run()\n"), "--json"]) == 1
     (launch,) = json.loads(capsys.readouterr().out)["launches"]
     assert launch["place"] == ["script.py", 2]
@@ -337,7 +338,7 @@ def test_refusals(refused, file: str) -> None:
 @pytest.mark.slow
 def test_tests_are_run_by_pytest(script) -> None:
     tests = (
-        _COLUMNS.replace("for _ in range(2):", "def test_it():") + "\ndef test_wrong():\n    assert False\n"
+        replaced(_COLUMNS, "for _ in range(2):", "def test_it():") + "\ndef test_wrong():\n    assert False\n"
     )
     command = [sys.executable, "-m", "ptxlab", "check", script(tests, "test_script.py"), "--json"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -18,6 +18,7 @@ from ptxlab.cli.commands import COMMANDS
 from ptxlab.cli.parser import function_of
 from ptxlab.isa.catalog import FAMILIES, catalog
 from ptxlab.isa.targets import GENERATIONS, TARGETS
+from tests.texts import replaced
 
 COUNT = int(os.environ.get("PTXLAB_FUZZ", "250"))
 LINE = 700  # letters of a refusal: a sentence, with what it repeats of the input and what there is instead
@@ -214,12 +215,12 @@ def damaged_files(folder: Path) -> list[str]:
         "pickle": b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07garbage\x94.",
         "version": content[:6] + b"\x09\x00" + content[8:],
         "long header": content[:8] + b"\xff\xff" + content[10:],
-        "huge shape": content.replace(b"(16, 64), }", b"(10**9, 9)}"),
-        "huge": content.replace(b"(16, 64)", b"(99999999999999999999, 64)"),
-        "negative": content.replace(b"(16, 64)", b"(-1, -64"),
+        "huge shape": replaced(content, b"(16, 64), }", b"(10**9, 9)}"),
+        "huge": replaced(content, b"(16, 64)", b"(99999999999999999999, 64)"),
+        "negative": replaced(content, b"(16, 64)", b"(-1, -64"),
         "nested": content[:10] + b"(" * (len(content) - 10),
-        "bad dtype": content.replace(b"<f8", b"<q9"),
-        "object": content.replace(b"<f8", b"|O8"),
+        "bad dtype": replaced(content, b"<f8", b"<q9"),
+        "object": replaced(content, b"<f8", b"|O8"),
         "not a dictionary": content[:10] + b"[1, 2, 3]".ljust(118) + content[128:],
     }
     for name, data in contents.items():

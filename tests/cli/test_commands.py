@@ -32,6 +32,7 @@ from ptxlab.views import Table
 from tests.cases import each
 from tests.processes import run_python
 from tests.sampling import one_in
+from tests.texts import replaced
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SP_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -348,8 +349,8 @@ def test_run_on_both_for_real(answer, name: str) -> None:
             "no instruction is called 'mma.m16n8k46.s4'; did you mean mma.m16n8k64.s4?",
         ),
         (("show", "mm.m16n8k64.s4"), "did you mean mma.m16n8k64.s4?"),
-        (("show", S4.replace("s4.s4", "s4.s9")), "nearest legal"),
-        (("show", S4.replace("s32.s4.s4.s32", "s4.s4.s32.s32")), "in the order D, A, B, C; found .s4.s4"),
+        (("show", replaced(S4, "s4.s4", "s4.s9")), "nearest legal"),
+        (("show", replaced(S4, "s32.s4.s4.s32", "s4.s4.s32.s32")), "in the order D, A, B, C; found .s4.s4"),
         (("show", "mma.m16n8k64.e2m1"), "could be any of"),
     ],
 )
@@ -389,7 +390,7 @@ def test_wrong_usage_is_refused_in_one_sentence(refused, words: tuple[str, ...],
     "short, full",
     [
         ("mma.m16n8k64.s4", S4),
-        ("mma.m16n8k64.s4.u4", S4.replace("s4.s4", "s4.u4")),
+        ("mma.m16n8k64.s4.u4", replaced(S4, "s4.s4", "s4.u4")),
         ("mma.m16n8k64.u4.s4.satfinite", "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.s4.s32"),
         ("mma.sp.m16n8k64.s4", SP_S4),
         ("mma.sp.m16n8k16.tf32", TF32),

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ptxlab import memory
+from tests.texts import replaced
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -79,10 +80,10 @@ def test_a_descriptor_is_judged(answer, json_answer, words: tuple[str, ...], sen
     "words",
     [
         ("0x4000004000010042",),
-        ("0x4000004000010042", "--instruction", WGMMA.replace("n64", "n8")),
+        ("0x4000004000010042", "--instruction", replaced(WGMMA, "n64", "n8")),
         ("0x4000004000010042", "--tile", SMALL, "--k", "16"),
         ("0x4000004000010042", "--tile", SMALL),  # at k=0 no tile can be there
-        ("0x4000008000400040", "--instruction", WGMMA.replace("n64", "n128"), "--transposed"),
+        ("0x4000008000400040", "--instruction", replaced(WGMMA, "n64", "n128"), "--transposed"),
     ],
 )
 def test_what_a_descriptor_reads_is_drawn(answer, words: tuple[str, ...]) -> None:

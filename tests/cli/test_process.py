@@ -14,6 +14,7 @@ import pytest
 
 from ptxlab.cli import main
 from tests.sampling import some
+from tests.texts import replaced
 
 ROOT = Path(__file__).resolve().parents[2]
 S4 = "mma.m16n8k64.s4"
@@ -219,7 +220,7 @@ def test_a_large_batch_goes_in_parts(
     whole = capsys.readouterr().out
     monkeypatch.setattr("ptxlab.differences.case.batch_size", lambda form: 10)
     main(["run", S4, "--batch", "35"])
-    assert capsys.readouterr().out == whole.replace("10 instructions", "35 instructions")
+    assert capsys.readouterr().out == replaced(whole, "10 instructions", "35 instructions")
 
 
 # -- files of matrices ------------------------------------------------------------------------------------
@@ -245,7 +246,7 @@ def test_a_matrix_of_another_shape_is_not_read(tmp_path: Path, capsys: pytest.Ca
     """5 GB of zeros on disk, which no file system minds."""
     path = tmp_path / "large.npy"
     np.save(path, np.zeros((16, 64)))
-    path.write_bytes(path.read_bytes().replace(b"(16, 64), }    ", b"(9999999, 64)} "))
+    path.write_bytes(replaced(path.read_bytes(), b"(16, 64), }    ", b"(9999999, 64)} "))
     with path.open("r+b") as file:
         file.truncate(128 + 9999999 * 64 * 8)
     assert main(["trace", S4, "0", "0", "--a", str(path)]) == 1

@@ -17,6 +17,7 @@ from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.parse import parse_mma
 from ptxlab.memory import pack_metadata, unpack_metadata
 from tests.cases import refuses
+from tests.texts import replaced
 
 WGMMA = "wgmma.mma_async.sp.sync.aligned."
 MMA = "mma.sp::ordered_metadata.sync.aligned."
@@ -190,9 +191,8 @@ def test_metadata_that_is_overwritten_while_a_wgmma_runs_is_a_hazard() -> None:
     """An H200 gave wrong products when it was."""
     rung = sparse_rung(S8, block_m=64, tiles_m=1, block_n=64, cluster=1)
     call = rung.call(np.zeros((64, 800)), np.ones((800, 64)))
-    broken = rung.source.replace("        next(even);\n", "").replace(
-        "i + 1 < stages; i += 2", "i < stages; ++i"
-    )
+    broken = replaced(rung.source, "        next(even);\n", "")
+    broken = replaced(broken, "i + 1 < stages; i += 2", "i < stages; ++i")
     result = ptxlab.kernel(broken, "gemm").simulate(
         call.grid, call.block, *call.arguments, shared=call.shared, show=False
     )

@@ -14,6 +14,7 @@ from ptxlab.gpu import arrays
 from ptxlab.gpu.arrays import as_gpu_array, gpu_arrays, stream_handle
 from ptxlab.gpu.codegen import product
 from tests.cases import refuses
+from tests.texts import replaced
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -114,7 +115,8 @@ def test_the_kernel_of_whole_products(name: str) -> None:
         for key, array in values.items()
     }
     words = [product._word(ins.operands[key]) for key in "ABCD"]
-    source = product.product_source(ins).replace('extern "C" __global__ void __launch_bounds__(128)', "void")
+    head = 'extern "C" __global__ void __launch_bounds__(128)'
+    source = replaced(product.product_source(ins), head, "void")
     source += (
         f'extern "C" __global__ void go({words[0]}* a, {words[1]}* b, {words[2]}* c, {words[3]}* d, '
         f"int m, int n, int k) {{ {product.PRODUCT}(Matrix<{words[0]}>{{a, k, 1, m, k}}, "

@@ -22,6 +22,7 @@ from ptxlab.gpu.device import Gpu
 from ptxlab.gpu.records import Measurement, Point, Record, measured, read_record, work, write_record
 from ptxlab.views.throughput import WHAT, throughput, wgmma_lines
 from tests.cases import refuses
+from tests.texts import replaced
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -30,7 +31,7 @@ _WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"
 
 def _kept(kernel: Loop, turns: int, lanes: int) -> np.ndarray[Any, Any]:
     """What the loop leaves behind, simulated; its results are stored, which on a GPU never happens."""
-    source = kernel.source.replace("if (never)", "if (never == 0)")
+    source = replaced(kernel.source, "if (never)", "if (never == 0)")
     output = np.zeros(1 << 12, dtype=np.uint32)
     arguments = (np.frombuffer(kernel.input, np.uint8).copy(), output, np.zeros(2, dtype=np.int64))
     simulated = ptxlab.kernel(source, name=LOOP_NAME)

@@ -22,6 +22,7 @@ from ptxlab.isa.parse import parse
 from ptxlab.isa.targets import newest_of_cuda
 from tests.cases import refusal, refuses
 from tests.sampling import one_in, some
+from tests.texts import replaced
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
@@ -84,7 +85,7 @@ def test_an_instruction_that_nvdisasm_does_not_print_is_seen() -> None:
     assert (code.unprinted, code.tensor, code.native, code.how) == (1, {}, True, "native")
     assert str(code) == "native: 1 instruction that nvdisasm does not print"
     assert code.listing.splitlines()[2] == "  /*0020*/  (an instruction that nvdisasm does not print)"
-    assert sass.counts_of_listing(GAP.replace("0030", "0050"), "sm_90a", transfer=True).unprinted == 3
+    assert sass.counts_of_listing(replaced(GAP, "0030", "0050"), "sm_90a", transfer=True).unprinted == 3
     assert sass.counts_of_listing(LISTING, "sm_90a").unprinted == 0
 
 

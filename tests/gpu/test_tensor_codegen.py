@@ -26,6 +26,7 @@ from tests import assembler
 from tests.cases import each, refusal, refuses
 from tests.gpu.tensor_kernels import Case, cases
 from tests.sampling import EXHAUSTIVE, one_in
+from tests.texts import replaced
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
 MX = "tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale"
@@ -110,7 +111,7 @@ extern "C" __global__ void fill(const {word}* {name}, unsigned char* result)
         (instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", n=32, b="e2m1"), "B", 0),
         (instruction(MX, m=256, n=32, k=64, a="e2m1", b="e2m1"), "B", 32),
         (instruction(MX, m=256, n=32, k=64, a="e2m3"), "A", 64),
-        (instruction(MX.replace("mma", "mma.sp"), m=256, n=32, k=128, b="e3m2"), "B", 0),
+        (instruction(replaced(MX, "mma", "mma.sp"), m=256, n=32, k=128, b="e3m2"), "B", 0),
     ],
     ids=str,
 )
@@ -186,7 +187,7 @@ PRODUCTS = [
     ),
     (instruction("tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale", n=16), {}),
     (instruction(MX, m=256, n=16, k=64, a="e2m3", b="e2m1"), {"swizzle": 64}),
-    (instruction(MX.replace("mma", "mma.sp"), m=256, n=16, k=128, a="e2m1", b="e3m2"), {}),
+    (instruction(replaced(MX, "mma", "mma.sp"), m=256, n=16, k=128, a="e2m1", b="e3m2"), {}),
     (instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), {"zero_column_mask": 0x3028000000000}),
     (instruction("tcgen05.mma.ws.sp.cta_group::1.kind::f16", m=64, n=64), {"enable_input_d": False}),
     (
@@ -222,8 +223,10 @@ def test_addresses_of_scales_may_have_their_selector() -> None:
     d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
     source = codegen.source(form)
     assert '"r"(scale_a_tmem), "r"(scale_b_tmem)' in source
-    source = source.replace(
-        '"r"(scale_a_tmem), "r"(scale_b_tmem)', '"r"(scale_a_tmem | 1u << 30), "r"(scale_b_tmem | 2u << 30)'
+    source = replaced(
+        source,
+        '"r"(scale_a_tmem), "r"(scale_b_tmem)',
+        '"r"(scale_a_tmem | 1u << 30), "r"(scale_b_tmem | 2u << 30)',
     )
     kernel = ptxlab.kernel(source, codegen.NAME, target="sm_100a")
     kernel.simulate(1, 128, *map(np.ascontiguousarray, operands.arrays.values()), d, 1)
@@ -250,7 +253,7 @@ def test_a_compressed_b_is_looked_up(rng: np.random.Generator) -> None:
     assert (ptxlab.memory.unpack_lookup(form, second, words, segment=1) == b).all()
     operands = replace(inputs.make(form, "moderate", 1, seed=7), b=b[None])
     ptx = ptxlab.kernel(codegen.source(form), codegen.NAME, target="sm_100a").ptx
-    kernel = ptxlab.kernel(ptx.replace(".version 9.0", ".version 9.4").replace("sm_100a", "sm_107a"))
+    kernel = ptxlab.kernel(replaced(replaced(ptx, ".version 9.0", ".version 9.4"), "sm_100a", "sm_107a"))
     d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
     result = kernel.simulate(2, 128, *map(np.ascontiguousarray, runner._inputs(operands)), d, 1)
     assert np.array_equal(d, emulate(operands)) and not result.hazards
@@ -266,7 +269,7 @@ def test_a_is_shifted_after_it_was_multiplied(rng: np.random.Generator) -> None:
     (line,) = (line for line in ptx.splitlines() if line.startswith(form.mnemonic))
     d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
     arrays = (form.a.pack(A), form.b.pack(B), form.c.pack(np.zeros(form.c.shape)), d)
-    kernel = ptxlab.kernel(ptx.replace(line, f"{line}\n{line}"))
+    kernel = ptxlab.kernel(replaced(ptx, line, f"{line}\n{line}"))
     kernel.simulate(1, 128, *map(np.ascontiguousarray, arrays), 1)
     after = np.where(np.arange(128)[:, None] % 32 < 31, np.roll(A, -1, axis=0), A)
     np.testing.assert_array_equal(form.d.unpack(d[0]), (A + after) @ B)
@@ -281,13 +284,13 @@ def test_half_of_the_lanes_from_lane_16_on() -> None:
     modifiers = Modifiers(disable_output_lane=1 << 18)
     operands = replace(inputs.make(form, "moderate", 1, seed=7), modifiers=Modifiers(disable_output_lane=4))
     operands = replace(operands, c=np.roll(operands.c, 3, axis=-2))
-    source = codegen.source(form, modifiers).replace('"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
+    source = replaced(codegen.source(form, modifiers), '"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
     words, d = np.roll(operands.c, 16, axis=-2), np.zeros((1, 128, 16), dtype=np.uint32)
     kernel = ptxlab.kernel(source, codegen.NAME, target="sm_100a")
     kernel.simulate(1, 128, *map(np.ascontiguousarray, (operands.a, operands.b, words)), d, 1)
     assert np.array_equal(np.roll(d, -16, axis=-2), emulate(operands))
     whole = instruction(F16, n=16)
-    code = whole.kernel.replace('"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
+    code = replaced(whole.kernel, '"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
     arrays = [np.zeros(operand.stored_shape, dtype=np.uint16) for operand in (whole.a, whole.b)]
     kernel = ptxlab.kernel(code, codegen.NAME, target="sm_100a")
     with pytest.raises(PtxlabError, match="D begins in lane 16; that of layout D begins in lane 0"):
@@ -346,7 +349,7 @@ def test_a_commit_of_the_pair_is_waited_for_with_any_scope() -> None:
     wait = "mbarrier.try_wait.parity.shared::cta.b64"
     source = codegen.source(commit)
     assert wait in source
-    source = source.replace(wait, "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64")
+    source = replaced(source, wait, "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64")
     kernel = ptxlab.kernel(source, tcgen05_transfer_kernel.kernel_name(commit), target="sm_100a")
     words, result = np.arange(256, dtype=np.uint32), np.zeros(256, dtype=np.uint32)
     simulated = kernel.simulate(2, 128, words, result)
@@ -409,7 +412,7 @@ def test_run_gives_what_emulate_gives(simulated_gpu: None) -> None:
 )
 def test_what_goes_wrong(right: str, wrong: str, sentence: str) -> None:
     ins = instruction(F16, m=64, n=16)
-    source = ins.kernel.replace(right, wrong)
+    source = replaced(ins.kernel, right, wrong)
     arrays = [np.zeros(shape, dtype=kind) for shape, kind in (((64, 16), "u2"), ((16, 16), "u2"))]
     arrays += [np.zeros((128, 16), dtype=np.uint32) for _ in range(2)]
     with pytest.raises(PtxlabError, match=re.escape(sentence)):
@@ -425,7 +428,7 @@ def test_missing_waits_are_found() -> None:
     def sentences(without: str) -> list[str]:
         source = ins.kernel
         assert without in source
-        kernel = ptxlab.kernel(source.replace(without, ""), codegen.NAME, target="sm_100a")
+        kernel = ptxlab.kernel(replaced(source, without, ""), codegen.NAME, target="sm_100a")
         return [str(hazard) for hazard in kernel.simulate(1, 128, *arrays, 1).hazards]
 
     (early,) = sentences("wait(barrier, parity);\n")

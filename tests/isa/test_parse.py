@@ -17,6 +17,7 @@ from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_all
 from tests import assembler
 from tests.cases import each, refusal, refuses
+from tests.texts import replaced
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -120,15 +121,15 @@ def test_the_name_says_everything_but_where_a_is() -> None:
 # -- other spellings -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
-def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
-    assert refusal(instruction, text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
-    assert assembler.refused([assembler.line(mma_instruction(right)).replace(right, text)], "sm_80")
+@pytest.mark.parametrize("text", [MMA.upper(), replaced(MMA, "m16n8k64", "M16N8K64")])
+def test_case_matters_and_the_refusal_says_so(text: str) -> None:
+    assert refusal(instruction, text) == f"{text!r}: PTX tells upper case from lower; this is spelt {MMA}"
+    assert assembler.refused([replaced(assembler.line(mma_instruction(MMA)), MMA, text)], "sm_80")
 
 
 def test_the_x_of_scale_vec_is_a_capital() -> None:
     right = f"{MX}::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
-    assert refusal(instruction, right.replace("2X", "2x")).endswith(f"this is spelt {right}")
+    assert refusal(instruction, replaced(right, "2X", "2x")).endswith(f"this is spelt {right}")
 
 
 # -- as people write -------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def test_the_assembler_s_spellings_have_one_mnemonic(family: str, text: str, mne
     assert instruction(text).mnemonic == mnemonic
     if form is not None:
         target = next(target for target in ("sm_90a", "sm_120a") if form.supports(target))
-        assert assembler.refused([assembler.line(form).replace(mnemonic, text)], target) == {}
+        assert assembler.refused([replaced(assembler.line(form), mnemonic, text)], target) == {}
 
 
 SPELLINGS = {
@@ -189,7 +190,7 @@ SPELLINGS = {
         f"\t@%p1 {F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1}};",
         "MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>{}",
         "\ufeff" + F16.replace(".", ".\u200b"),
-        F16.replace(".f32.", "\\\n.f32."),
+        replaced(F16, ".f32.", "\\\n.f32."),
         f"1. {F16} comes first.",
         f"\x1b[31m{F16}\x1b[0m",
         "%d = call { float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %a0)",
@@ -298,7 +299,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         (None, "named by its PTX text, found NoneType"),
         (7, "named by its PTX text, found int"),
         (
-            MMA.replace("s32.s4.s4.s32", "f32.f16.f16.f32"),
+            replaced(MMA, "s32.s4.s4.s32", "f32.f16.f16.f32"),
             "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8",
         ),
         (
@@ -320,7 +321,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ("SM120_16x8x32_TN_VS<A, B, C, SF, VS>", "its template arguments have to say the types"),
         ("SM80_8x8x4_C64C64C64C64_TN", "multiplies complex numbers"),
         ("wmma::fragment<wmma::matrix_b, 16, 16, 16, half> f;", "is C\\+\\+, which ptxlab.wmma mirrors"),
-        (F16.replace("f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),
+        (replaced(F16, "f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),
         (
             f"{WMMA}.m16n16k16.f32.f16.f16.f32",
             r"names the types of D and C only, .f32.f32; nearest legal: \S+.m16n16k16.f32.f32,",

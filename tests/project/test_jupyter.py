@@ -10,6 +10,7 @@ import pytest
 
 from ptxlab import PtxlabError, jupyter
 from ptxlab.simulator.kernel import Kernel
+from tests.texts import replaced
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
 completer = pytest.importorskip("IPython.core.completer")
@@ -133,7 +134,7 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         ("%%ptx\nret;", "found no .version"),
         ("%%ptx -DSTEP\n.version 8.0", "found '-DSTEP'; it takes --target, --name"),
         (f"%%ptx {'1,' * 500}\n.version 8.0", "1,1,1,...; it takes --target, --name"),
-        (_PTX.replace("ld.param", "ld,param"), "line 8"),
+        (replaced(_PTX, "ld.param", "ld,param"), "line 8"),
         ("%ptx", "name a kernel"),
         ("%ptx nobody", "'nobody' is no kernel; "),
         ("%ptx proxy", "'proxy' is no kernel; "),

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tests.texts import replaced
 from tools import address, check_release, chromium, matrix, publication
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -426,7 +427,7 @@ def test_a_release_and_a_fork_rewrite_the_first_cells(
     assert "pip install -q" in first_cell(atlas)
     fork = "https://github.com/somebody/tensor-cores"
     project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
-    (tmp_path / "pyproject.toml").write_text(project.replace(SOURCE, fork), encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(replaced(project, SOURCE, fork, 3), encoding="utf-8")
     monkeypatch.setattr(address, "__version__", "1.0.dev0")
     assert address.main([]) == 0
     assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("1.0.dev0", fork)

@@ -13,6 +13,7 @@ import ptxlab
 from ptxlab.simulator.ptx.ptxas import contractions, rotations, sign_fills
 from ptxlab.simulator.ptx.reader import read_ptx
 from tests.assembler import OLDEST
+from tests.texts import replaced
 
 _DIVIDE = "{ .reg .s32 i, j; mov.b32 i,f4; mov.b32 j,f5; div.s32 i,i,j; mov.b32 f9,i; }"
 #: Statements of f32 registers, of which f1 to f6 are loaded and those behind the bar are stored.
@@ -57,9 +58,9 @@ add.s64 x, x, at; add.s64 y, y, at; setp.gt.u32 p, t, 3; {loads}
 {body} {stores} ret; }}"""
 
 
-def _module() -> str:
+def _module(*names: str) -> str:
     text = ".version 8.0\n.target sm_90\n.address_size 64\n"
-    return text + "".join(_entry(name, program) for name, program in PROGRAMS.items())
+    return text + "".join(_entry(name, PROGRAMS[name]) for name in names or PROGRAMS)
 
 
 def _listings(text: str) -> dict[str, str]:
@@ -92,10 +93,11 @@ def test_simulated() -> None:
     """c - a * b with one rounding; not with .rn, and not in code that is not optimised."""
     tiny = np.float32(2**-13)
     x = np.array([0, 1 + tiny, 1 - tiny, 1, 0, 0, 0, 0], dtype=np.float32)  # 1 - (1 + e)(1 - e) = e^2
+    module = _module("difference")
     for text, expected in (
-        (_module(), tiny * tiny),
-        (_module().replace("mul.f32", "mul.rn.f32"), 0),
-        (_module().replace("sm_90\n", "sm_90, debug\n"), 0),
+        (module, tiny * tiny),
+        (replaced(module, "mul.f32", "mul.rn.f32"), 0),
+        (replaced(module, "sm_90\n", "sm_90, debug\n"), 0),
     ):
         y = np.zeros(2, dtype=np.float32)
         ptxlab.kernel(text, "difference").simulate(1, 1, x, y)
@@ -161,7 +163,7 @@ def test_both_values_of_a_rotated_sum() -> None:
         assert (int(y[0]), int(y[1]), result.hazards) == (expected, 0, [])
         assert note.kind == "the assembler's code" and note.evidence.startswith("measured: H200")
         assert "PTX says 0x23456789abcdee0f, its code gives 0x23456789abcdeff1" in note.sentence
-    debug = ptxlab.kernel(text.replace("sm_90", "sm_90, debug"))
+    debug = ptxlab.kernel(replaced(text, "sm_90", "sm_90, debug"))
     assert debug.simulate(1, 1, x, y, 8, assembled=True).notes == [] and int(y[0]) == 0x23456789ABCDEE0F
     x[0] = 1 << 40  # nothing is shifted out: all agree
     assert ptxlab.kernel(text).simulate(1, 1, x, y, 8).notes == []

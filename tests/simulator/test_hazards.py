@@ -17,6 +17,7 @@ from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
 from ptxlab.simulator.kernel import build_kernel
 from tests.cases import each
+from tests.texts import filled, replaced
 from tools.probe_hazards import KIND_OF, arguments, left_out
 from tools.probe_hazards import kernel as probe_kernel
 
@@ -318,14 +319,12 @@ def test_what_nobody_wrote_matters_where_it_is_used() -> None:
         "setp.eq.u32 %q, %v, 7; and.pred %q, %q, %p; @%q st.global.u32 [%a], %t;": 0,
         "setp.eq.u32 %q, %v, 7; @%q bra END;": 31,
         "mul.wide.u32 %a, %v, 0; add.u64 %a, %a, %o; ld.global.u32 %w, [%a];": 31,
-        "mul.lo.u32 %t, %t, 4; st.shared.u32 [%t], %v; ld.shared.u32 %w, [%t];": 0,
+        "mul.lo.u32 %t, %t, 4; st.shared.u32 [%t+1024], %v; ld.shared.u32 %w, [%t+1024];": 0,
         "mul.lo.u32 %t, %t, 4; st.shared.u32 [%t+1024], %v; ld.shared.u32 %w, [%t+1024];"
         "st.global.u32 [%a], %w;": 31,
         "atom.global.add.u32 %w, [%a], %v;": 31,
     }
     for code, lanes in cases.items():
-        if "[%t]" in code:
-            code = code.replace("[%t]", "[%t+1024]")
         result = ptxlab.kernel(f"{head}\n{code}\nEND: ret;\n}}").simulate(1, 32, np.zeros(64, np.uint32))
         kinds = {hazard.kind for hazard in result.hazards}
         assert kinds == ({"uninitialised register"} if lanes else set()), code
@@ -334,7 +333,7 @@ def test_what_nobody_wrote_matters_where_it_is_used() -> None:
 
 
 def test_what_was_found_before_an_error() -> None:
-    text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];\n    ret;")
+    text = replaced(_PTX, "ret;", "ld.shared.u32 %r3, [%r1+4096];\n    ret;")
     with pytest.raises(HazardError, match="is byte 4100 of shared memory, 128 bytes long") as caught:
         ptxlab.kernel(text).simulate(1, 32)
     kinds = [hazard.kind for hazard in caught.value.hazards]
@@ -387,9 +386,9 @@ def test_a_copy_completes_at_an_mbarrier_without_a_fence() -> None:
     assert result.hazards == [] and (x == y).all()
     assert [(note.kind, note.other_line) for note in result.notes] == [("mbarrier.init without fence", 7)]
     for fence in ("fence.mbarrier_init.release.cluster", "fence.proxy.async.shared::cta"):
-        fenced = _INIT.replace("// fence", f'asm volatile("{fence};" ::: "memory");')
+        fenced = replaced(_INIT, "// fence", f'asm volatile("{fence};" ::: "memory");')
         assert ptxlab.kernel(fenced).simulate(1, 64, x, y).notes == []
-    by_another = _INIT.replace("// fence", "}\n    if (threadIdx.x == 32) {")
+    by_another = replaced(_INIT, "// fence", "}\n    if (threadIdx.x == 32) {")
     hazards = ptxlab.kernel(by_another).simulate(1, 64, x, y).hazards
     assert [(hazard.kind, hazard.other_line) for hazard in hazards] == [("race", 7)] * 2
 
@@ -440,7 +439,7 @@ _CHOSEN = """
 def test_loads_that_a_select_drops() -> None:
     """Compilers load what they may not need; what is computed with counts."""
     for use, kinds in (("selp.u32 %t, %a, 0, %p;", []), ("add.u32 %t, %a, 1;", ["uninitialised memory"])):
-        result = ptxlab.kernel(_CHOSEN.replace("USE", use)).simulate(1, 1, np.zeros(1, dtype=np.uint32))
+        result = ptxlab.kernel(filled(_CHOSEN, USE=use)).simulate(1, 1, np.zeros(1, dtype=np.uint32))
         assert [hazard.kind for hazard in result.hazards] == kinds
 
 
@@ -525,7 +524,7 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
         (second, ""): 0,
     }
     for (before, after), count in cases.items():
-        kernel = ptxlab.kernel(_IDLE.replace("BEFORE", before).replace("AFTER", after))
+        kernel = ptxlab.kernel(filled(_IDLE, BEFORE=before, AFTER=after))
         for blocks in (1, 100):
             x, out = np.zeros(blocks, np.uint32), np.zeros((blocks, 64), np.uint32)
             hazards = kernel.simulate(blocks, 64, x, out).hazards
@@ -537,8 +536,8 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
 
 def test_a_load_of_another_block_of_the_cluster_that_was_used() -> None:
     """A wait for an mbarrier of its own block tells a thread nothing of what another block has read."""
-    text = _IDLE.replace("mad.wide.u32 %x, %b, 4, %x;", ".shared .align 8 .b64 own; or.b32 %z, %t, %b;")
-    text = text.replace("%first, %t, 0", "%first, %z, 0").replace("%warp1, %t, 32", "%warp1, %b, 1")
+    text = replaced(_IDLE, "mad.wide.u32 %x, %b, 4, %x;", ".shared .align 8 .b64 own; or.b32 %z, %t, %b;")
+    text = replaced(replaced(text, "%first, %t, 0", "%first, %z, 0"), "%warp1, %t, 32", "%warp1, %b, 1")
     wait = """@!%first bra DONE;
     mbarrier.init.shared::cta.b64 [own], 1;
     mbarrier.arrive.shared::cta.b64 _, [own];
@@ -548,7 +547,7 @@ WAIT:
 DONE:"""
     both = "barrier.cluster.arrive; barrier.cluster.wait;"
     for before, count in ((f"@%warp1 st.global.u32 [%a], %v; {wait}", 1), (wait, 0), (f"{both} {wait}", 0)):
-        kernel = ptxlab.kernel(text.replace("BEFORE", before).replace("AFTER", ""))
+        kernel = ptxlab.kernel(filled(text, BEFORE=before, AFTER=""))
         hazards = kernel.simulate(2, 64, np.zeros(1, np.uint32), np.zeros(128, np.uint32), cluster=2).hazards
         assert [hazard.kind for hazard in hazards] == ["race"] * count, before
 
@@ -599,8 +598,8 @@ _ARRIVAL = (
 def test_a_relaxed_arrival_at_the_barrier_of_the_cluster_vouches_for_what_was_fenced(
     pair: tuple[str, str], before: str, meet: str, count: int
 ) -> None:
-    text = _NEIGHBOURS.replace("WRITE", before + pair[0]).replace("USE", pair[1])
-    kernel = ptxlab.kernel(text.replace("MEET", f"{meet} barrier.cluster.wait;"))
+    text = filled(_NEIGHBOURS, WRITE=before + pair[0], USE=pair[1])
+    kernel = ptxlab.kernel(filled(text, MEET=f"{meet} barrier.cluster.wait;"))
     hazards = kernel.simulate(2, 1, np.zeros(2, np.uint32), cluster=2).hazards
     assert [hazard.kind for hazard in hazards] == ["race"] * count
     for hazard in hazards:
@@ -642,14 +641,14 @@ def test_code_of_a_header_is_named_with_its_own_line_and_the_kernels(tmp_path: P
     )
     assert race.remedy == "put __syncthreads() between line 3 (called in line 9) and line 10"
     with pytest.raises(PtxlabError, match=r"^ptxlab.cu:10, from line 4 of helpers.h: ld.shared.u32: "):
-        ptxlab.kernel(_INCLUDES.replace("63 - i", "1 << 20"), options=[f"-I{tmp_path}"]).simulate(
+        ptxlab.kernel(replaced(_INCLUDES, "63 - i", "1 << 20"), options=[f"-I{tmp_path}"]).simulate(
             1, 64, np.zeros(64, np.int32), show=False
         )
 
 
 def test_a_remark_about_lines() -> None:
     ptx = ptxlab.kernel(
-        _INCLUDES.replace('#include "helpers.h"', _HEADER.replace('#include "store.h"', _STORE))
+        replaced(_INCLUDES, '#include "helpers.h"', replaced(_HEADER, '#include "store.h"', _STORE))
     ).ptx
     kernel = build_kernel(ptx, remark="lines are others")
     (race,) = kernel.simulate(1, 64, np.zeros(64, np.int32), show=False).hazards
@@ -671,7 +670,7 @@ __global__ void total(float* x, int first) {
 @pytest.mark.parametrize("loop", ["for (int n = 64; n; n /= 2)", "for (int n = first; n; n /= 2)"])
 def test_a_race_between_warps_is_named_before_one_of_lanes(loop: str) -> None:
     """The last steps of a reduction are within a warp, where __syncwarp() would be enough."""
-    kernel = ptxlab.kernel(_REDUCTION.replace("LOOP", loop))
+    kernel = ptxlab.kernel(filled(_REDUCTION, LOOP=loop))
     (race,) = kernel.simulate(1, 128, np.ones(128, np.float32), 64, show=False).hazards
     remedy = "put __syncthreads() between one execution of line 7 and the next"
     outside = ", where all threads of the block come" if "first" in loop else ""  # otherwise it is unrolled
@@ -698,7 +697,7 @@ __global__ void normalise(float* x, float* y, int rows, int used) {
 @pytest.mark.parametrize(("count", "rows"), [(64, 1), (32, 3), (16, 3)])
 def test_loads_in_vain_of_what_others_load_and_overwrite(count: int, rows: int, used: int) -> None:
     """Triton's kernels have them, with fewer elements than threads; who uses what was loaded has a race."""
-    kernel = ptxlab.kernel(_IN_PLACE.replace("N", str(count)))
+    kernel = ptxlab.kernel(filled(_IN_PLACE, N=str(count)))
     x, y = np.ones((rows, count), np.float32), np.zeros((rows, count), np.float32)
     hazards = kernel.simulate(1, 128, x, y, rows, used, show=False).hazards
     assert [each.kind for each in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()
@@ -741,7 +740,7 @@ __global__ void reverse(int* x, const int* used) {
 @pytest.mark.parametrize("overwrite", ["", "s[threadIdx.x] = 7;"])
 def test_a_race_is_that_of_the_block_and_warp_in_which_it_matters(overwrite: str) -> None:
     """All blocks load in a race; one of the four uses what it has loaded."""
-    kernel = ptxlab.kernel(_IN_ONE_BLOCK.replace("OVERWRITE", overwrite))
+    kernel = ptxlab.kernel(filled(_IN_ONE_BLOCK, OVERWRITE=overwrite))
     x, used = np.arange(256, dtype=np.int32), np.int32([0, 0, 0, 1])
     (race,) = kernel.simulate(4, 64, x, used, show=False).hazards
     assert race.kind == "race" and race.block == (3, 0, 0) and race.count == 32
@@ -844,7 +843,7 @@ _ALONE = "if (threadIdx.x == 0) { while (*flag == 0) {} __threadfence(); }"
 )
 def test_blocks_tell_each_other_by_flags(after: str, before: str, wait: str, remedy: str | None) -> None:
     """A fence alone tells nobody: it takes a flag that comes after it, and somebody who looks."""
-    text = _FLAG.replace("AFTER", after).replace("BEFORE", before).replace("WAIT", wait)
+    text = filled(_FLAG, AFTER=after, BEFORE=before, WAIT=wait)
     x, flag, y = (np.zeros(size, np.int32) for size in (64, 1, 64))
     hazards = ptxlab.kernel(text).simulate(2, 64, x, flag, y, show=False).hazards
     if remedy is None:
@@ -881,7 +880,7 @@ def test_who_updates_last_need_not_know_of_the_updates_before(
     fence: str, again: str, races: list[int]
 ) -> None:
     """As in llm.c's layernorm_backward_kernel6: the last block's own update hides no others."""
-    kernel = ptxlab.kernel(_SUMS.replace("FENCE", fence).replace("AGAIN", again))
+    kernel = ptxlab.kernel(filled(_SUMS, FENCE=fence, AGAIN=again))
     sums, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
     hazards = kernel.simulate(4, 64, sums, np.zeros(1, np.int32), out, show=False).hazards
     assert [each.line for each in hazards if each.kind == "race"] == races and (out == 4).all()
@@ -941,7 +940,7 @@ extern "C" __global__ void __cluster_dims__(2) copy(int* x, volatile int* flag, 
 def test_a_flag_is_for_all_blocks_that_meet_in_a_cluster(tell: str, hear: str, count: int) -> None:
     """One block tells of what others of its cluster did, and one hears of it for others."""
     x, flag, y = (np.zeros(size, np.int32) for size in (128, 1, 128))
-    kernel = ptxlab.kernel(_CLUSTERS.replace("TELL", tell).replace("HEAR", hear))
+    kernel = ptxlab.kernel(filled(_CLUSTERS, TELL=tell, HEAR=hear))
     result = kernel.simulate(4, 64, x, flag, y, show=False)
     assert [(each.kind, each.line, each.other_line) for each in result.hazards] == [("race", 12, 8)] * count
 
@@ -986,7 +985,7 @@ def test_who_has_waited_for_a_lock_may_put_it_back(
     fence: str, barrier: str, who: int, lines: set[int]
 ) -> None:
     """As in Marlin: the last block has read what the updates of all others made of the lock."""
-    source = _IN_TURN.replace("FENCE", fence).replace("BARRIER", barrier).replace("WHO", str(who))
+    source = filled(_IN_TURN, FENCE=fence, BARRIER=barrier, WHO=str(who))
     result = ptxlab.kernel(source).simulate(3, 64, np.zeros(1, np.int32), np.zeros(1, np.int32), show=False)
     assert {each.line for each in result.hazards} == lines
 
@@ -1022,7 +1021,7 @@ __global__ void load_ahead(int* out, int turns) {
 )
 def test_a_matrix_that_is_loaded_in_vain(before: str, after: str, count: int) -> None:
     """As in Marlin: what is loaded ahead in the last turn is overwritten, and may not be used."""
-    kernel = ptxlab.kernel(_AHEAD.replace("BEFORE", before).replace("AFTER", after))
+    kernel = ptxlab.kernel(filled(_AHEAD, BEFORE=before, AFTER=after))
     hazards = kernel.simulate(1, 64, np.zeros((4, 64), np.int32), 3, show=False).hazards
     assert [(each.kind, each.warp) for each in hazards] == [("race", 0)] * count
 
@@ -1057,9 +1056,9 @@ def test_what_is_printed_matters() -> None:
       if (threadIdx.x == 0)
         printf("%d %d\n", blockIdx.x, value);
     }"""
-    (race,) = ptxlab.kernel(source.replace("BARRIER", "")).simulate(2, 64, show=False).hazards
+    (race,) = ptxlab.kernel(filled(source, BARRIER="")).simulate(2, 64, show=False).hazards
     assert race.line == 5 and ", and line 7 prints it" in str(race)
-    fixed = ptxlab.kernel(source.replace("BARRIER", "__syncthreads();"))
+    fixed = ptxlab.kernel(filled(source, BARRIER="__syncthreads();"))
     assert fixed.simulate(2, 64, show=False).hazards == []
 
 
@@ -1079,7 +1078,7 @@ __global__ void in_pairs(int* out) {
 def test_tiles_of_several_warps_meet_in_reserved_shared_memory() -> None:
     for sync, lines in (("tile.sync();", []), ("", [9])):
         out = np.zeros((2, 128), dtype=np.int32)
-        result = ptxlab.kernel(_TILES_OF_WARPS.replace("SYNC", sync)).simulate(2, 128, out, show=False)
+        result = ptxlab.kernel(filled(_TILES_OF_WARPS, SYNC=sync)).simulate(2, 128, out, show=False)
         assert [each.line for each in result.hazards] == lines
         assert lines or (out == np.arange(128) ^ 63).all()
 
@@ -1205,7 +1204,7 @@ def test_what_flags_hand_over_takes_little_memory(warps: int, monkeypatch: pytes
     )
     for acquire, kinds in (("__threadfence();", set()), ("", {"flag without acquire"})):
         x = np.zeros(2048, np.int32)
-        text = ordered.replace("ACQUIRE", acquire)
+        text = filled(ordered, ACQUIRE=acquire)
         result = ptxlab.kernel(text).simulate(64, 32, x, np.zeros(64, np.int32), show=False)
         assert {finding.kind for finding in (*result.hazards, *result.notes)} == kinds and x[-1] == 64
     assert dropped

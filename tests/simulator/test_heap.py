@@ -15,6 +15,7 @@ from ptxlab.simulator.checks.shadow import Shadow
 from ptxlab.simulator.hazard import Hazard
 from ptxlab.simulator.heap import HEAP_START, Heap
 from tests.cases import each
+from tests.texts import filled
 
 
 def _run(body: str, threads: int = 32, blocks: int = 1, **options: Any) -> tuple[list[int], list[Hazard]]:
@@ -38,8 +39,8 @@ def test_one_oversized_request_is_refused_alone(lane: int) -> None:
 @each("size, at_a_time", [("1 << 20", 8), ("5 << 20", 1), ("8 << 20", 1), ("(8 << 20) + 1", 0), ("-1", 0)])
 def test_memory_is_given_back(size: str, at_a_time: int) -> None:
     body = f"for (int i = 0; i < 20; ++i) {{ char* p = (char*)malloc({size}); x[t] += p != 0; FREE }}"
-    assert _run(body.replace("FREE", "free(p);"), 1)[0] == [20 if at_a_time else 0]
-    assert _run(body.replace("FREE", ""), 1)[0] == [at_a_time]
+    assert _run(filled(body, FREE="free(p);"), 1)[0] == [20 if at_a_time else 0]
+    assert _run(filled(body, FREE=""), 1)[0] == [at_a_time]
 
 
 def test_the_size_of_the_heap() -> None:

@@ -14,6 +14,7 @@ from ptxlab.numerics.scalar.formats import FORMATS
 from ptxlab.simulator.instructions.builders import builder_of
 from ptxlab.simulator.ptx.syntax import PtxInstruction
 from tests.cases import refusal
+from tests.texts import replaced
 from tools.record.scalar import get
 
 _HEAD = """.version {version}
@@ -48,7 +49,7 @@ def test_st_bulk_clears_shared_memory() -> None:
     assert result.hazards == [] and out.tolist() == [0] * 32 + list(range(33, 65))
     out[:] = 7
     generic = "cvt.u64.u32 d3, r1; cvta.shared.u64 d3, d3; mov.u64 d4, 256;\n"
-    body = generic + _CLEAR.replace(".weak.shared::cta [r1], {size}", " [d3], d4") + _READ
+    body = generic + replaced(_CLEAR, ".weak.shared::cta [r1], {size}", " [d3], d4") + _READ
     assert _kernel(body).simulate(1, 64, given, out).hazards == [] and not out.any()
 
 
@@ -60,7 +61,7 @@ def test_st_bulk_takes_part_in_races_and_initialises() -> None:
     assert race.kind == "race" and "lane 0 overwrites what warp 1 wrote" in race.sentence
     (unset,) = _kernel(_CLEAR.format(size=128) + _READ).simulate(1, 64, given, out).hazards
     assert unset.kind == "uninitialised memory" and unset.warp == 1
-    unwaited = _CLEAR.format(size=256).replace(" bar.sync 0;", "") + _READ
+    unwaited = replaced(_CLEAR.format(size=256), " bar.sync 0;", "") + _READ
     (late,) = _kernel(unwaited).simulate(1, 64, given, out).hazards
     assert late.kind == "race"
 
@@ -125,12 +126,11 @@ def test_bulk_copies_of_some_bytes(name: str) -> None:
     given, out = _arrays()
     assert _kernel(body).simulate(1, 64, given, out).hazards == []
     assert out.reshape(-1, 4).tolist() == [[0x0000FFFF, 0, 0, 0xFF000000]] * 16
-    reduce = body.replace("cp.async.bulk.global", "cp.reduce.async.bulk.global").replace(
-        ".cp_mask", ".add.u32"
-    )
-    assert _kernel(reduce.replace(", h0", "")).simulate(1, 64, given, out).hazards == []
+    reduce = replaced(body, "cp.async.bulk.global", "cp.reduce.async.bulk.global")
+    reduce = replaced(reduce, ".cp_mask", ".add.u32")
+    assert _kernel(replaced(reduce, ", h0", "")).simulate(1, 64, given, out).hazards == []
     assert out[:4].tolist() == [0xFFFE, 0xFFFFFFFF, 0xFFFFFFFF, 0xFEFFFFFF]
-    unfenced = _kernel(body.replace("fence.proxy.async;", "")).simulate(1, 64, given, out)
+    unfenced = _kernel(replaced(body, "fence.proxy.async;", "")).simulate(1, 64, given, out)
     assert [each.kind for each in unfenced.hazards] == ["missing proxy fence"]
 
 
@@ -183,7 +183,7 @@ def test_stochastic_rounding_in_a_kernel() -> None:
     cvt.u32.u16 r3, h0; st.global.u32 [d1], r3;"""
     given, out = np.full(64, 5, np.float32), np.zeros(64, np.uint32)
     assert _kernel(body, "8.7").simulate(1, 64, given, out).hazards == [] and set(out.tolist()) == {0x6667}
-    ptx = (_HEAD.format(version="8.7") + body + "\nret; }").replace("sm_100a", "sm_120a")
+    ptx = replaced(_HEAD.format(version="8.7") + body + "\nret; }", "sm_100a", "sm_120a")
     assert "lacks cvt.rs.satfinite.e2m1x4.f32; targets that have it: sm_100a, sm_103a, sm_107a" in refusal(
         ptxlab.kernel(ptx).simulate, 1, 64, given, out
     )
@@ -268,8 +268,8 @@ def test_every_instruction_of_ptx_is_simulated_or_refused() -> None:
 @pytest.mark.parametrize("name", _REFUSED)
 def test_what_is_not_simulated_is_refused_by_its_name(name: str) -> None:
     """In one sentence with the line, when a thread reaches it; the guide names it."""
-    head = _HEAD.format(version="9.4").replace("sm_100a", "sm_107a")
-    head = head.replace(".visible", ".global .texref T; .global .surfref S;\n.visible", 1)
+    head = replaced(_HEAD.format(version="9.4"), "sm_100a", "sm_107a")
+    head = replaced(head, ".visible", ".global .texref T; .global .surfref S;\n.visible")
     kernel = ptxlab.kernel(f"{head}{_REFUSED[name]};\nret; }}")
     number = head.count("\n") + 1
     opcode = _REFUSED[name].split(" ")[0]
@@ -292,7 +292,7 @@ def test_what_is_not_simulated_is_refused_by_its_name(name: str) -> None:
     ],
 )
 def test_what_a_qualifier_asks_for_is_not_left_out_silently(line: str, part: str) -> None:
-    kernel = ptxlab.kernel(_HEAD.format(version="9.4").replace("sm_100a", "sm_107a") + line + ";\nret; }")
+    kernel = ptxlab.kernel(replaced(_HEAD.format(version="9.4"), "sm_100a", "sm_107a") + line + ";\nret; }")
     assert f".{part} of {line.split()[0]} is not simulated yet" in refusal(kernel.simulate, 1, 32, *_arrays())
 
 
@@ -334,6 +334,6 @@ def test_exclusive_allocations_take_any_multiple_of_32(columns: int) -> None:
     ],
 )  # fmt: skip
 def test_exclusive_allocations_that_are_refused(target: str, columns: int, first: str, message: str) -> None:
-    text = _HEAD.format(version="9.4").replace("sm_100a", target)
+    text = replaced(_HEAD.format(version="9.4"), "sm_100a", target)
     kernel = ptxlab.kernel(text + _ALLOCATE.format(first=first, columns=columns) + "\nret; }")
     assert message in refusal(kernel.simulate, 1, 32, *_arrays())

@@ -15,6 +15,7 @@ from ptxlab import PtxlabError, gpu
 from ptxlab.gpu.compiler import link_modules
 from ptxlab.simulator import Result
 from ptxlab.simulator import kernel as kernel_module
+from tests.texts import filled, replaced
 
 from .kernel_cases import CASES, Case, digest, recorded
 
@@ -103,7 +104,7 @@ def test_alignment_behind_ptr_is_that_of_the_pointee() -> None:
 
 def test_addresses_of_parameters_fit_32_bits() -> None:
     _with_addresses("simulate")
-    direct = _ADDRESSES.replace("cvta.param.u64 %rd3, %rd2", "mov.u64 %rd3, %rd2")
+    direct = replaced(_ADDRESSES, "cvta.param.u64 %rd3, %rd2", "mov.u64 %rd3, %rd2")
     with pytest.raises(PtxlabError, match="the address of a parameter in its own space; cvta.param makes it"):
         ptxlab.kernel(direct).simulate(1, 1, np.zeros(5, np.uint32), bytes(32))
 
@@ -172,13 +173,13 @@ WAIT:
 )
 _IN_SHARED = {
     "ZERO": "add.u32 %r7, %r3, %r6; st.shared.b32 [%r7], 0;",
-    "FIELDS": _FIELDS.replace("SPACE", "shared::cta").replace("MAP", "%r3"),
+    "FIELDS": filled(_FIELDS, SPACE="shared::cta", MAP="%r3"),
     "PUBLISH": "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
     "[%rd3], [%r3], 128;",
 }
 _IN_GLOBAL = {
     "ZERO": "add.s64 %rd6, %rd3, %rd5; st.global.b32 [%rd6], 0;",
-    "FIELDS": _FIELDS.replace("SPACE", "global").replace("MAP", "%rd3"),
+    "FIELDS": filled(_FIELDS, SPACE="global", MAP="%rd3"),
     "PUBLISH": "fence.proxy.tensormap::generic.release.gpu;",
 }
 #: Nothing counts behind 64 bytes: CuTe DSL copies no more of a map that it then changes.
@@ -191,10 +192,9 @@ _PLACES = pytest.mark.parametrize(
 
 
 def _made_map(run: str, parts: dict[str, str], leave_out: str = "") -> object:
-    text = _MAKE_MAP
-    for name, content in parts.items():
-        lines = [line for line in content.splitlines() if not (leave_out and re.search(leave_out, line))]
-        text = text.replace(name, "\n".join(lines))
+    if leave_out:
+        parts = {name: re.sub(f"(?m)^.*({leave_out}).*$", "", content) for name, content in parts.items()}
+    text = filled(_MAKE_MAP, **parts)
     rng = np.random.default_rng(3)
     source = rng.integers(0, 1 << 15, (6, 64), dtype=np.uint16)
     to = np.zeros(128, dtype=np.uint16)
@@ -250,7 +250,7 @@ DONE:
 @pytest.mark.parametrize(("between", "kinds"), [("", ["race"]), ("bar.sync 0;", [])], ids=["none", "barrier"])
 def test_warps_that_change_the_same_tensor_map_need_a_barrier(between: str, kinds: list[str]) -> None:
     """`tensormap.replace` reads and writes the map as ordinary loads and stores do, the same value or not."""
-    kernel = ptxlab.kernel(_CHANGED_BY_ALL.replace("BETWEEN", between))
+    kernel = ptxlab.kernel(filled(_CHANGED_BY_ALL, BETWEEN=between))
     result = kernel.simulate(1, 64, np.zeros(128, np.uint8))
     assert [hazard.kind for hazard in result.hazards] == kinds
 
@@ -334,9 +334,7 @@ def test_blocks_that_have_not_begun_are_taken_over(
     parts: dict[str, str], grid: tuple[int, int], cluster: tuple[int, int] | None
 ) -> None:
     """Half of the clusters begin; the requests of some are granted, and each block's work is done once."""
-    text = _TAKE_OVER
-    for name, content in parts.items():
-        text = text.replace(name, content)
+    text = filled(_TAKE_OVER, **parts)
     done, by = (np.zeros(grid[::-1], dtype=np.uint32) for _ in range(2))
     result = ptxlab.kernel(text).simulate(grid, 1, done, by, cluster=cluster)
     assert (done == 1).all() and result.hazards == []
@@ -348,9 +346,7 @@ def test_blocks_that_have_not_begun_are_taken_over(
 
 
 def test_asking_again_after_a_refusal_is_undefined() -> None:
-    text = _TAKE_OVER
-    for name, content in (_ALONE | {"AGAIN": f"@!%p5 {_ASK}.b128 [%r6], [%r7];"}).items():
-        text = text.replace(name, content)
+    text = filled(_TAKE_OVER, **_ALONE | {"AGAIN": f"@!%p5 {_ASK}.b128 [%r6], [%r7];"})
     with pytest.raises(PtxlabError, match="asks again after its block has seen a request fail"):
         ptxlab.kernel(text).simulate(2, 1, np.zeros(2, np.uint32), np.zeros(2, np.uint32))
 
@@ -392,22 +388,24 @@ def test_redux_of_floats() -> None:
     for kind in ("min", "max"):
         for qualifiers in ("", ".abs", ".NaN", ".abs.NaN"):
             opcode = f"redux.sync.{kind}{qualifiers}.f32"
-            kernel = ptxlab.kernel(_REDUX.replace("OPCODE", opcode))
+            kernel = ptxlab.kernel(filled(_REDUX, OPCODE=opcode))
             for choice in (special, special[2:], special[2:4], special[:2], special[6:8]):
                 x = rng.choice(choice, 32).astype(np.float32)
                 halves = [_reduced_by_hand(half.tolist(), opcode) for half in (x[:16], x[16:])]
                 kernel.simulate(1, 32, x, show=False)
                 assert x.view(np.uint32).tolist() == [halves[0]] * 16 + [halves[1]] * 16, (opcode, choice)
-    kernel = ptxlab.kernel(_REDUX.replace("OPCODE %f2, %f1, %r2", "redux.sync.max.f32 %f2, %f1, -1"))
+    kernel = ptxlab.kernel(replaced(_REDUX, "OPCODE %f2, %f1, %r2", "redux.sync.max.f32 %f2, %f1, -1"))
     x = rng.standard_normal(32).astype(np.float32)
     largest = x.max()
     kernel.simulate(1, 32, x, show=False)
     assert (x == largest).all()
     for operands in ("1, -1", "%f1, 1.0"):  # the assembler does not take them either
-        kernel = ptxlab.kernel(_REDUX.replace("OPCODE %f2, %f1, %r2", f"redux.sync.max.f32 %f2, {operands}"))
+        kernel = ptxlab.kernel(
+            replaced(_REDUX, "OPCODE %f2, %f1, %r2", f"redux.sync.max.f32 %f2, {operands}")
+        )
         with pytest.raises(PtxlabError, match="redux.sync.max.f32: found a"):
             kernel.simulate(1, 32, x, show=False)
-    wrong = _REDUX.replace("OPCODE", "redux.sync.min.f32").replace("sm_100a", "sm_90a")
+    wrong = replaced(filled(_REDUX, OPCODE="redux.sync.min.f32"), "sm_100a", "sm_90a")
     with pytest.raises(PtxlabError, match="the kernel is for sm_90a, which lacks redux.sync.min.f32"):
         ptxlab.kernel(wrong).simulate(1, 32, np.zeros(32, np.float32))
 
@@ -448,9 +446,8 @@ def test_clusters_of_the_launch() -> None:
         with pytest.raises(PtxlabError, match=sentence):
             kernel.simulate(case.grid, case.block, *case.inputs())
     case, kernel, _ = _without_cluster_dims("ring")
-    alone = ptxlab.kernel(
-        kernel.source.replace("+ 1) % 4", "+ 1) % 4 & 0").replace(", 512;", ", 1024;"), "ring"
-    )
+    source = replaced(kernel.source, "+ 1) % 4", "+ 1) % 4 & 0")
+    alone = ptxlab.kernel(replaced(source, ", 512;", ", 1024;", 2), "ring")
     with pytest.raises(
         PtxlabError, match=r"deadlock.*\(mapa.*\) is for clusters, and .* none: pass cluster="
     ):
@@ -507,7 +504,7 @@ _SHAPE = """
     ],
 )
 def test_blocks_that_cuda_refuses(directives: str, block: Any, shared: int, sentence: str) -> None:
-    kernel, x = ptxlab.kernel(_HEAD + _SHAPE.replace("DIRECTIVES", directives)), np.zeros(2, np.uint32)
+    kernel, x = ptxlab.kernel(_HEAD + filled(_SHAPE, DIRECTIVES=directives)), np.zeros(2, np.uint32)
     if not sentence:
         kernel.simulate(2, block, x, shared=shared, show=False)
         return
@@ -522,7 +519,7 @@ def test_a_grid_of_clusters() -> None:
     """``__block_size__`` makes the grid of a launch one of clusters."""
     directives = ".blocksareclusters .reqntid 32 .reqnctapercluster 4"
     x = np.zeros(2, np.uint32)
-    ptxlab.kernel(_HEAD + _SHAPE.replace("DIRECTIVES", directives)).simulate(3, 32, x, show=False)
+    ptxlab.kernel(_HEAD + filled(_SHAPE, DIRECTIVES=directives)).simulate(3, 32, x, show=False)
     assert x.tolist() == [12, 4]
 
 
@@ -581,7 +578,7 @@ _SCALED = (
 """
 )
 _SQUARE = (
-    _HEAD.replace("sm_90a", "sm_80").replace("9.0", "7.0")
+    replaced(replaced(_HEAD, "sm_90a", "sm_80"), "9.0", "7.0")
     + """
 .visible .global .align 4 .u32 offset = 1000;
 .func (.param .b32 result) helper(.param .b32 value) {
@@ -669,9 +666,9 @@ def test_modules_that_do_not_fit() -> None:
         ),
         ([_SCALED, _CALLER_IN_CPP], r"link\[1\]: found .* takes a PTX module as text"),
         (_SCALED, "link=.*: it is a list of PTX modules, as texts"),
-        ([_SCALED, _SQUARE.replace("ret;", "ret")], r"link\[1\]: PTX line \d+: found"),
+        ([_SCALED, replaced(_SQUARE, "ret;", "ret", 2)], r"link\[1\]: PTX line \d+: found"),
         (
-            [_SCALED.replace("sm_90a", "sm_100a"), _SQUARE],
+            [replaced(_SCALED, "sm_90a", "sm_100a"), _SQUARE],
             r"link\[0\] says .target sm_100a, .* the kernel's, sm_90a",
         ),
     ):
@@ -726,7 +723,7 @@ def test_tuples_are_structs() -> None:
     ):  # fmt: skip
         with pytest.raises(PtxlabError, match=sentence):
             kernel.simulate(1, 32, 512, params, view)
-    beyond = ptxlab.kernel(_STRUCTS.replace("more.data[0]", "more.data[4]"))
+    beyond = ptxlab.kernel(replaced(_STRUCTS, "more.data[0]", "more.data[4]"))
     short = (np.zeros(4, dtype=np.float32), *view[1:])
     with pytest.raises(PtxlabError, match=r"is byte 16 of argument 3\[0\] \(float32\[4\]\), 16 bytes long"):
         beyond.simulate(1, 32, 512, good, short)
@@ -775,12 +772,8 @@ def test_a_commit_takes_the_lower_half_of_an_address() -> None:
     """
     ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
     ptx = ptxlab.kernel(ins.kernel, target="sm_100a").ptx
-    ptx, count = re.subn(
-        r"(tcgen05\.commit[\w.:]*)\.shared::cluster\.b64 \[(%r\d+)\];",
-        r"{ .reg .b64 %wide; cvt.u64.u32 %wide, \2; \1.b64 [%wide]; }",
-        ptx,
-    )
-    assert count
+    commit = re.compile(r"(tcgen05\.commit[\w.:]*)\.shared::cluster\.b64 \[(%r\d+)\];")
+    ptx = replaced(ptx, commit, r"{ .reg .b64 %wide; cvt.u64.u32 %wide, \2; \1.b64 [%wide]; }")
     d = np.zeros(ins.d.stored_shape, dtype=np.uint32)
     a, b, c = (ins.a.pack(np.ones((64, 16))), ins.b.pack(np.ones((16, 16))), ins.c.pack(np.ones((64, 16))))
     result = ptxlab.kernel(ptx).simulate(1, 128, a, b, c, d, 1)
@@ -792,8 +785,7 @@ def test_what_a_tensor_load_gives_may_be_used_at_once() -> None:
     """PTX ISA, "Register dependencies, same thread": a true one is respected without tcgen05.wait::ld."""
     ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
     ptx = ptxlab.kernel(ins.kernel, target="sm_100a").ptx
-    without, count = re.subn(r"tcgen05\.wait::ld\.sync\.aligned;", "", ptx)
-    assert count
+    without = replaced(ptx, "tcgen05.wait::ld.sync.aligned;", "", ins.n)
     a, b, c = (ins.a.pack(np.ones((64, 16))), ins.b.pack(np.ones((16, 16))), ins.c.pack(np.ones((64, 16))))
     for text in (ptx, without):
         d = np.zeros(ins.d.stored_shape, dtype=np.uint32)
@@ -870,5 +862,5 @@ def test_a_register_that_widens_another_need_not_be_written() -> None:
 """
     for low, kinds in (("%rs1", []), ("%rs3", ["uninitialised register"])):
         out = np.zeros(4, np.uint8)
-        result = ptxlab.kernel(_HEAD + text.replace("LOW", low)).simulate(1, 1, out, show=False)
+        result = ptxlab.kernel(_HEAD + filled(text, LOW=low)).simulate(1, 1, out, show=False)
         assert [hazard.kind for hazard in result.hazards] == kinds

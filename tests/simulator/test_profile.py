@@ -16,6 +16,7 @@ from ptxlab.numerics.emulate import emulate
 from ptxlab.views.highlight import KINDS, highlighted_lines, token_colours, tokens
 from ptxlab.views.kernel_profile import line_notes, margin
 from ptxlab.views.palette import DARK, LIGHT, contrast, mix
+from tests.texts import filled, replaced
 
 from .kernel_cases import CASES
 
@@ -96,7 +97,7 @@ def test_operands_open_in_the_explorer(name: str) -> None:
 
 def test_source_in_a_notebook() -> None:
     """Every line of the source, with what happened there; text of the source is text."""
-    source = _COLUMNS.replace("__syncthreads();", "__syncthreads(); // <b>&")
+    source = replaced(_COLUMNS, "__syncthreads();", "__syncthreads(); // <b>&")
     result = ptxlab.kernel(source).simulate(3, 64, np.zeros(512, np.float32), 32, shared=8192)
     page = result._repr_html_()
     assert "// &lt;b&gt;&amp;" in page and "+186" in page and "On an H200 at least" in page
@@ -309,7 +310,7 @@ _COPY = """
 extern "C" __global__ void copy(const float4* in, float4* out, int size) {
   __shared__ float4 s[32];
   const unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16SIZE; cp.async.wait_all;"
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16 SIZE; cp.async.wait_all;"
                :: "r"(to), "l"(in + threadIdx.x), "r"(threadIdx.x < 16 ? 16 : size) : "memory");
   out[threadIdx.x] = s[threadIdx.x];
 }
@@ -322,7 +323,7 @@ def test_cp_async_of_part_of_its_bytes() -> None:
 
     def moved(size: int, text: str) -> tuple[int, int, np.ndarray]:
         out = np.zeros_like(values)
-        result = ptxlab.kernel(_COPY.replace("SIZE", text)).simulate(1, 32, values, out, size)
+        result = ptxlab.kernel(filled(_COPY, SIZE=text)).simulate(1, 32, values, out, size)
         (copy,) = (each for each in result.profile if each.instruction.opcode.startswith("cp.async.cg"))
         return copy.moved.requests, copy.moved.sectors, out
 

@@ -16,6 +16,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.memory import im2col_map
 from tests.simulator.kernel_cases import CASES
+from tests.texts import replaced
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 _TYPES = {"UINT8": np.uint8, "FLOAT16": np.float16, "FLOAT32": np.float32, "TFLOAT32": np.float32,
@@ -109,7 +110,7 @@ def test_changed_maps_are_fenced() -> None:
         (f"{{ {again} {_ACQUIRE} }}", "execute fence.proxy.tensormap::generic.release after line 40"),
         (f"{{ {again} {_RELEASE} {_ACQUIRE} }}", ""),
     ):
-        kernel = ptxlab.kernel(source.replace(_ACQUIRE, change), "grouped_maps")
+        kernel = ptxlab.kernel(replaced(source, _ACQUIRE, change), "grouped_maps")
         hazards = kernel.simulate(case.grid, case.block, *case.inputs()).hazards
         fences = [hazard for hazard in hazards if hazard.kind == "missing proxy fence"]
         assert [hazard.remedy for hazard in fences] == ([remedy] * 2 if remedy else [])

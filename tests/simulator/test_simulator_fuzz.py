@@ -26,6 +26,7 @@ from ptxlab.simulator.instructions import control
 from ptxlab.views.highlight import language_of
 from tests.cases import each
 from tests.contract.mutations import Call, attempt, damaged
+from tests.texts import filled, replaced
 
 COUNT = int(os.environ.get("PTXLAB_FUZZ", "300"))
 
@@ -103,7 +104,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (ptx("shl.b32 %r1|%p1, %r1, 1;"), "PTX line 6: shl.b32 has one result, found two"),
         (ptx(".reg .b32 %z<-1>;"), "where a number of registers belongs"),
         (ptx("".join(f".reg .b32 %z{n}_<200000>;" for n in range(20))), "at most 262144 of a function"),
-        (ptx("").replace("8.6", "8.6e5"), "PTX line 1: found '8.6e5' where a version such as 8.0 belongs"),
+        (replaced(ptx(""), "8.6", "8.6e5"), "PTX line 1: found '8.6e5' where a version such as 8.0 belongs"),
         (ptx("/* " * 40_000), "PTX line 6: the comment that begins here does not end"),
         (ptx(".reg .b32 \N{LATIN SMALL LETTER A WITH DIAERESIS};"), "which is not PTX"),
     ],
@@ -226,8 +227,8 @@ _BULK = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1]
         (ptx(f".shared .align 16 .b8 s[64]; mov.u32 %r1, s; {_BULK}"), "4294967280 bytes: the block"),
         (ptx("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], -16;"),
          "4294967280 bytes: the block has 0 bytes of shared memory"),
-        (ptx("call.uni f, ();", before=_CALLS.replace("LOCAL", "4")), "does f call itself without end"),
-        (ptx("call.uni f, ();", before=_CALLS.replace("LOCAL", "8192")), "a device function call itself"),
+        (ptx("call.uni f, ();", before=filled(_CALLS, LOCAL="4")), "does f call itself without end"),
+        (ptx("call.uni f, ();", before=filled(_CALLS, LOCAL="8192")), "a device function call itself"),
         (ptx(".local .b8 x[100000000];"), "local memory of 100000000 bytes .*a thread has at most 524288"),
         (ptx("mov.u64 %d1, -16; alloca.u64 %d2, %d1, 16;"), "a thread has at most 524288"),
         (ptx("mov.u64 %d1, 65536; L: alloca.u64 %d2, %d1, 16; bra L;"), "a thread has at most 524288"),

@@ -18,6 +18,7 @@ from ptxlab.gpu.codegen.loops import loop
 from ptxlab.simulator.timing.code import machine_code, numbered
 from ptxlab.simulator.timing.units import CHIP_TIMINGS
 from tests.simulator.kernel_cases import CASES
+from tests.texts import replaced
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -107,7 +108,7 @@ def test_lanes_that_count_at_one_word_of_shared_memory_take_one_access():
 
 
 def test_a_profile_is_not_that_of_the_blocks_at_the_edge():
-    source = COPY.replace("if (i < n)", "if (blockIdx.x >= 132 && i < n)")
+    source = replaced(COPY, "if (i < n)", "if (blockIdx.x >= 132 && i < n)")
     x = np.zeros(1 << 18, np.float32)
     profile = ptxlab.kernel(source).profile(1024, 256, x, x.copy(), np.int32(1 << 18))
     assert profile.work.l2 > 1.5 * x.nbytes
@@ -431,7 +432,7 @@ def test_copies_to_few_banks_take_their_wavefronts(apart, cycles):
 
 def test_lines_that_a_copy_reads_are_stored_one_after_the_other():
     """The lanes of two lines go to different banks, and still do not share a wavefront."""
-    kernel = ptxlab.kernel(COPIES.replace("lane * apart", "(lane & 7) * 128 + (lane >> 3) * 4"))
+    kernel = ptxlab.kernel(replaced(COPIES, "lane * apart", "(lane & 7) * 128 + (lane >> 3) * 4"))
     memory = np.zeros(132 << 17, np.uint8)
     few, many = (
         kernel.profile(132, 256, memory, np.zeros(4, np.uint32), 0, rounds, shared=65536).cycles
@@ -465,7 +466,7 @@ READS = """extern "C" __global__ void reads(const uint4* x, unsigned* out, int n
 )
 def test_what_l2_evicts_first_is_not_there_for_the_next_launch(policy, megabytes, microseconds):
     x = np.zeros(megabytes << 18, np.uint32)
-    kernel = ptxlab.kernel(READS.replace("evict_first", policy))
+    kernel = ptxlab.kernel(replaced(READS, "evict_first", policy))
     profile = kernel.profile(1056, 256, x, np.zeros(1, np.uint32), megabytes << 16)
     assert profile.microseconds == pytest.approx(microseconds, rel=0.2)
     assert (profile.work.dram > 0.9 * x.nbytes) == (microseconds > 8)

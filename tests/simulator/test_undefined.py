@@ -16,6 +16,7 @@ from ptxlab import PtxlabError
 from ptxlab.simulator import Hazard, HazardError
 from ptxlab.simulator.kernel import Kernel
 from tests.cases import each
+from tests.texts import filled, replaced
 
 _HEAD = """\
 #define INIT(n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory");
@@ -289,8 +290,8 @@ _PERSISTENT = """extern "C" __global__ void k(int* next) {
 """
 
 
-_BEFORE = _WAITING.replace("CONDITION", "block").replace("WHICH", "block - 1")
-_FOR_LAST = _WAITING.replace("WHICH", "last")
+_BEFORE = filled(_WAITING, CONDITION="block", WHICH="block - 1")
+_FOR_LAST = filled(_WAITING, WHICH="last")
 
 
 @each(
@@ -300,9 +301,9 @@ _FOR_LAST = _WAITING.replace("WHICH", "last")
         (_MEET, 133, 200, 1),
         (_MEET, 400, 1, 0),
         (_BEFORE, 140, 200, 0),
-        (_FOR_LAST.replace("CONDITION", "block < last"), 140, 200, 8),
+        (filled(_FOR_LAST, CONDITION="block < last"), 140, 200, 8),
         # Others end, and the last begins.
-        (_FOR_LAST.replace("CONDITION", "block < 99"), 140, 200, 0),
+        (filled(_FOR_LAST, CONDITION="block < 99"), 140, 200, 0),
         (_PERSISTENT, 140, 200, 0),
     ],
 )
@@ -325,7 +326,7 @@ def test_blocks_that_wait_for_one_that_has_no_place(
 
 def test_registers_bound_the_blocks_that_run_at_a_time() -> None:
     """As many as the assembler says are counted, where blocks wait for each other."""
-    many = ptxlab.kernel(_MEET.replace("__global__", "__global__ __launch_bounds__(1024)"))
+    many = ptxlab.kernel(replaced(_MEET, "__global__", "__global__ __launch_bounds__(1024)"))
     assert many.simulate(264, 1024, np.zeros(1, np.int32), show=False).hazards == []
     with pytest.raises(HazardError, match=r"runs 264 blocks .* \(2 on each of 132 SMs, bound by \w+\)"):
         many.simulate(265, 1024, np.zeros(1, np.int32), show=False)

@@ -12,6 +12,7 @@ GPU = {
     "memory": "cycles of shared memory, bytes of TMA",
     "scalar": "scalar instructions on a million inputs each",
     "approximations": "approximate instructions",
+    "timing": "times, and what Nsight Compute counts",
 }
 
 
@@ -26,6 +27,8 @@ def main() -> None:
         command = commands.add_parser(name, parents=[folder], help=f"{text} (needs an H200)")
         if name == "scalar":
             command.add_argument("--details", type=Path, help="file for what differs")
+        if name == "timing":
+            command.add_argument("--launch", action="store_true", help="only launch what is counted")
     commands.add_parser("tcgen05", parents=[folder], help="lines of tcgen05 that assemblers take (minutes)")
     commands.add_parser("lesson_kernels", help="PTX of the lessons' kernels, for machines without NVRTC")
     commands.add_parser("gemm_profiles", help="predicted times of lesson 11's rungs (minutes)")
