@@ -57,7 +57,7 @@ class BarrierRecord(Observer):
     def __init__(self) -> None:
         self.steps: list[BarrierStep] = []
         self._machine: Inspection | None = None
-        self._unfinished: _UnfinishedStep | None = None
+        self._unfinished: list[_UnfinishedStep] = []  # at different mbarriers
         self._barriers: dict[int, int] = {}  # by address
         self._last: dict[int, BarrierStep] = {}  # by barrier
         self._waiting: set[tuple[int, int]] = set()  # first threads, and where they wait
@@ -75,7 +75,7 @@ class BarrierRecord(Observer):
         if kind == "arrive" and "expect_tx" in parts:
             kind = "arrive.expect_tx"
         if kind == "wait":
-            self._unfinished = None  # it was recorded as a wait
+            self._unfinished = []  # it was recorded as a wait
             kind = "passes"
         self._begin(kind, event.threads, event.key)
 
@@ -87,9 +87,13 @@ class BarrierRecord(Observer):
             self._begin("waits", access.threads, access.addresses)
 
     def end(self) -> None:
-        """Keep the last step; a simulation that stops does not get here by itself."""
-        unfinished, self._unfinished = self._unfinished, None
-        if unfinished is None or self._machine is None:
+        """Keep the last steps; a simulation that stops does not get here by itself."""
+        unfinished, self._unfinished = self._unfinished, []
+        for step in unfinished:
+            self._keep(step)
+
+    def _keep(self, unfinished: _UnfinishedStep) -> None:
+        if self._machine is None:
             return
         words = self._machine.shared_of(0)[unfinished.place : unfinished.place + 8].view(np.uint64)
         pending, _, tx, parity = (int(field[0]) for field in BarrierState.of(words))
@@ -111,8 +115,12 @@ class BarrierRecord(Observer):
         self.steps.append(step)
 
     def _begin(self, kind: str, threads: NDArray[Any], places: int | NDArray[Any]) -> None:
+        """Note a step at each of the mbarriers that the threads use."""
         self.end()
-        self._unfinished = _UnfinishedStep(kind, threads.copy(), int(np.ravel(places)[0]))
+        each = np.broadcast_to(places, len(threads))
+        self._unfinished = [
+            _UnfinishedStep(kind, threads[each == place], int(place)) for place in dict.fromkeys(each.tolist())
+        ]
 
 
 # -- timelines -----------------------------------------------------------------------------------------------

@@ -335,33 +335,35 @@ _RIGHT_COLUMNS = (
 @checks("12.2")
 def _store(answer: object) -> Sentences:
     built = compiled(answer, "store", _BEFORE, _PAIRS)
-    columns = 128
-    A, B, bias, total = _launch_data(columns)
-    D = np.full((64, columns), np.nan, np.float16)
     advice = "D has N elements in a row, two in each word: which word holds the elements of a lane?"
-    result = simulated(built, (2, 1), 128, (A, B, bias, D, columns, 16), advice)
-    biased = total + bias
-    right = np.maximum(biased, 0).astype(np.float16)
-    wrong = right != D
+    for blocks in (2, 1, 3):
+        columns = 64 * blocks
+        A, B, bias, total = _launch_data(columns)
+        D = np.full((64, columns), np.nan, np.float16)
+        result = simulated(built, (blocks, 1), 128, (A, B, bias, D, columns, 16), advice)
+        biased = total + bias
+        right = np.maximum(biased, 0).astype(np.float16)
+        wrong = right != D
+        count = _stored_by(result, "st", "global")
+        if wrong.any() or result.hazards or count > 64 * blocks:
+            break
     tiles = D.reshape(4, 16, columns)
-    local = np.tile(np.concatenate([bias[:16], bias[64:80]]).reshape(2, 1, 16), (1, 4, 1))
-    of_row = np.repeat(local.reshape(2, 64).T, 64, axis=1)
-    repeated = bias.reshape(2, 8, 8)[:, :1].repeat(8, axis=1).reshape(columns)
+    of_row = np.repeat(np.tile(bias.reshape(blocks, 64)[:, :16], (1, 4)).T, 64, axis=1)
+    repeated = bias.reshape(blocks, 8, 8)[:, :1].repeat(8, axis=1).reshape(columns)
     half = total.astype(np.float16)
     rounded = [np.maximum(half + each, 0).astype(np.float16) for each in (bias, bias.astype(np.float16))]
     swapped = right.reshape(64, -1, 2)[:, :, ::-1].reshape(right.shape)
-    count = _stored_by(result, "st", "global")
     return {
-        correct(not wrong.any() and not result.hazards and count <= 128): "Bias and ReLU in f32, then one "
-        "conversion. The two bias values of a lane serve its rows `group()` and `group() + 8`, so they are "
-        "loaded once for four accumulators.",
-        when(not wrong.any() and count > 128): "D is right, but a warp stores more often than it has to: two "
+        correct(not wrong.any() and not result.hazards and count <= 64 * blocks): "Bias and ReLU in f32, then one "
+        "conversion: D is rounded once. The two bias values of a lane serve its rows `group()` and "
+        "`group() + 8`: two loads are enough for four accumulators.",
+        when(not wrong.any() and count > 64 * blocks): "D is right, but a warp stores more often than it has to: two "
         "neighbours go into one word with `pack`, and that word is stored at once.",
         when(not wrong.any()): f"D is right, but {first_hazard(result)}.",
         when(np.isnan(D).all()): "Nothing was stored.",
         when(np.isnan(tiles[:, 8:]).all() and not np.isnan(tiles[:, :8]).any()): "Rows 8 to 15 of every warp "
         "are missing: a lane holds elements of two rows.",
-        when(np.isnan(D.reshape(64, 2, 64)[:, :, 8:]).all()): "Only the first 8 columns are stored. A lane "
+        when(np.isnan(D.reshape(64, blocks, 64)[:, :, 8:]).all()): "Only the first 8 columns are stored. A lane "
         "holds two columns of each of 8 blocks.",
         when(same(D, np.maximum(total + of_row, 0).astype(np.float16))): "Every *row* has its own bias. In "
         "A B + bias it belongs to the column: which of `group()` and `thread_in_group()` counts columns?",

@@ -479,7 +479,7 @@ def _load(answer: object) -> Sentences:
     arrivals = [step for step in record.steps if step.kind.startswith("arrive")]
     crowd = any(step.threads > 1 for step in (*copies, *arrivals)) or _all_arrive(record, answer)
     return {
-        correct(record.right): "One thread does it all: one arrival, the bytes of four copies, four copies. "
+        correct(record.right): "One arrival, the bytes of four copies, four copies: that is a phase of `full`. "
         "Nobody else arrives; everybody waits.",
         when(crowd): "All 128 threads call `load`, and all of them do this. `full` expects one arrival, and "
         "each tile should be copied once.",
@@ -619,13 +619,13 @@ def _whole(answer: object) -> Sentences:
     executed = record.result.counts if record.result else {}
     fenced = any(opcode.startswith(("fence.mbarrier_init", "fence.proxy.async")) for opcode in executed)
     races = [hazard for hazard in record.hazards if hazard.kind == "race" and hazard.space == "shared"]
-    together = any(step.threads > 1 for step in record.steps if step.kind == "init")
+    again = any(hazard.opcode.startswith("mbarrier.init") for hazard in record.hazards)
     return {
-        correct(record.right and fenced and not together): "That is a whole warp-specialised kernel. A GEMM "
+        correct(record.right and fenced): "That is a whole warp-specialised kernel. A GEMM "
         "for Hopper has larger tiles, a swizzle, and `wgmma` in the place of `multiply`; its barriers are "
         "these.",
-        when(together): "All threads initialise the same barriers, and a barrier that is in use may not be "
-        "initialised again. One thread does it.",
+        when(again): "Several warps initialise the same barrier, or one does so again, and a barrier that is "
+        "in use may not be initialised again. One thread does it, once.",
         when(record.right): "D is right, and the simulator found nothing, but one thing is missing: the "
         "fence after `mbarrier.init`, for TMA and for other blocks of a cluster. `fence_mbarrier_init()` is "
         "it.",

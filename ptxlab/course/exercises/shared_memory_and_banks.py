@@ -457,12 +457,16 @@ def _place(answer: object) -> Sentences:
     result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
     excess = sum(result.conflicts.values())
+    reads = sum(each.moved.conflicts for each in result.profile if each.instruction.parts[0] == "ldmatrix")
     return {
-        correct(not wrong.any() and not excess and not result.hazards): "The XOR sends the same chunk of "
-        "eight neighbouring rows to eight different places, and those of a row still fill the row. No byte "
-        "is wasted, and every `ldmatrix` takes four wavefronts.",
+        correct(not wrong.any() and not excess and not result.hazards): "The same chunk of eight "
+        "neighbouring rows is now at eight different places of a 128-byte row, and so are the eight chunks "
+        "of a row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
         when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
         "its own.",
+        when(excess and not reads): f"D is right, and `ldmatrix` has no conflicts. But the stores that fill the tile take "
+        f"{excess} wavefronts more than needed: eight lanes store the eight chunks of one *row*. Which of them "
+        "are in the same banks?",
         when(excess == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
         "many. The same chunk of eight neighbouring rows is still in the same four banks.",
         when(excess == 48): "D is right and more than half of the conflicts are gone, but some rows of "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,16 @@ class ExpectedLaunch:
     arguments: tuple[object, ...]
     output: NDArray[np.float32]
     expected: NDArray[Any]
+    sizes: str = ""  # in words, such as "n = 160"
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """The arguments that are arrays."""
         return [each for each in self.arguments if isinstance(each, np.ndarray)]
+
+
+#: Of a kernel: the one that the lesson shows, and those that a repair must also do well in.
+Launches = Sequence[Callable[[], ExpectedLaunch]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class BrokenKernel:
 
     number: int
     text: str
-    launch: Callable[[], ExpectedLaunch]
+    launches: Launches
     functions: str  # that it calls
     changed: bool = False  # by the reader: then nothing is folded away
 
@@ -90,14 +96,14 @@ class BrokenKernel:
         return self._run(**options)[0]
 
     def _run(self, **options: Any) -> tuple[Simulation, ExpectedLaunch]:
-        launch = self.launch()
+        launch = self.launches[0]()
         options = {"show": False, **options}
         result = self._kernel.simulate(launch.blocks, launch.threads, *launch.arguments, **options)
         return result, launch
 
     def wrong_on_gpu(self) -> int:
         """How many elements of the output are wrong after its launch on a GPU."""
-        launch = self.launch()
+        launch = self.launches[0]()
         kernel(self.source).launch(launch.blocks, launch.threads, *launch.arguments)
         return int((launch.output != launch.expected).sum())
 
@@ -153,13 +159,22 @@ def _own_lines(built: Kernel, text: str) -> Kernel:
     return Kernel(built.module, built.function, built.target, built.ptx, text)
 
 
-def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> ExpectedLaunch:
-    """A of 16 x K times B by columns; `sizes` are the last arguments of the kernel."""
-    A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
-    D = np.full((16, columns), np.nan, np.float32)
-    return ExpectedLaunch(
-        1, threads, (A, np.ascontiguousarray(B.T), D, *sizes), D, matmul(A, B, instruction=INS)
-    )
+def product(
+    threads: int, N: int, K: int, seed: int, *sizes: int, first: float | None = None
+) -> ExpectedLaunch:
+    """A of 16 x K times B by columns; `sizes` are the last arguments of the kernel, `first` is A[0][0]."""
+    A, B = normal_numbers((16, K), seed), normal_numbers((K, N), seed + 50)
+    if first is not None:
+        A[0, 0] = first
+    D = np.full((16, N), np.nan, np.float32)
+    arguments = (A, np.ascontiguousarray(B.T), D, *sizes)
+    said = f"N = {N}, K = {K}" + (f", A[0][0] = {first}" if first is not None else "")
+    return ExpectedLaunch(1, threads, arguments, D, matmul(A, B, instruction=INS), said)
+
+
+def launches(launch: Callable[..., ExpectedLaunch], *rows: tuple[Any, ...]) -> Launches:
+    """One for each row of arguments; the first is shown."""
+    return [partial(launch, *row) for row in rows]
 
 
 def _bias() -> ExpectedLaunch:
@@ -176,29 +191,31 @@ def _fragment() -> ExpectedLaunch:
     return ExpectedLaunch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
 
 
-def _row_max() -> ExpectedLaunch:
-    D = normal_numbers((5, 8), 5).astype(np.float32)
-    most = np.full(5, np.nan, np.float32)
-    return ExpectedLaunch(1, 32, (D, most, 5), most, D.max(axis=1))
+def _row_max(M: int) -> ExpectedLaunch:
+    D = normal_numbers((M, 8), 5).astype(np.float32) - 4  # some rows have no number above 0
+    most = np.full(M, np.nan, np.float32)
+    return ExpectedLaunch(1, 32, (D, most, M), most, D.max(axis=1), f"M = {M}")
 
 
-_LAUNCHES: tuple[Callable[[], ExpectedLaunch], ...] = (
-    lambda: product(128, 32, 48, 1, 32, 48),
-    _bias,
-    _fragment,
-    lambda: product(32, 24, 32, 4, 24, 32),
-    _row_max,
-    lambda: product(32, 32, 16, 6),
-    lambda: product(32, 8, 64, 7, 64),
+_LAUNCHES: tuple[Launches, ...] = (
+    launches(lambda N, K: product(4 * N, N, K, 1, N, K), (32, 48), (16, 16), (24, 80)),
+    [_bias],
+    [_fragment],
+    launches(
+        lambda N, K, first: product(32, N, K, 4, N, K, first=first), (24, 32, None), (40, 48, np.inf)
+    ),
+    launches(_row_max, (5,), (8,), (1,)),
+    [lambda: product(32, 32, 16, 6)],
+    [lambda: product(32, 8, 64, 7, 64)],
 )
 
 
-def broken_kernels(file: str, launches: Sequence[Callable[[], ExpectedLaunch]]) -> tuple[BrokenKernel, ...]:
+def broken_kernels(file: str, launches: Sequence[Launches]) -> tuple[BrokenKernel, ...]:
     """The kernels of a file, which begins with what they call beside the functions of lessons 03 and 04."""
     functions, *texts = source_parts(file)
     before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
     pairs = zip(texts, launches, strict=True)
-    return tuple(BrokenKernel(number, text, launch, before) for number, (text, launch) in enumerate(pairs, 1))
+    return tuple(BrokenKernel(number, text, rows, before) for number, (text, rows) in enumerate(pairs, 1))
 
 
 def chosen(number: int, kernels: Sequence[BrokenKernel]) -> BrokenKernel:
@@ -290,20 +307,33 @@ def line_verdict(
     }
 
 
+def wrong_in(wrong: NDArray[np.bool_], launch: ExpectedLaunch, name: str = "D") -> str:
+    """How many elements are wrong, which is the first, and with which sizes."""
+    return f"{where(wrong, name)} ({launch.sizes})" if launch.sizes else where(wrong, name)
+
+
 def repaired(
     answer: object, kernel: BrokenKernel, advice: str = ""
 ) -> tuple[Simulation, NDArray[np.bool_], ExpectedLaunch]:
-    """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
+    """The kernel with the reader's lines: the first launch that goes wrong, or the last one.
+
+    What came out, and which elements are wrong; the words "{sizes}" in `advice` become those of the launch.
+    """
     try:
         whole = _with_lines(kernel.text, answer)
     except PtxlabError as error:
         raise WrongForm(f"{error}.") from None
     if whole.split() == kernel.text.split():
         raise WrongForm("That is the kernel as it was.")
-    launch = kernel.launch()
     built = _own_lines(compiled(whole, "the kernel", kernel.functions), whole)
-    result = simulated(built, (launch.blocks, 1), launch.threads, launch.arguments, advice)
-    return result, launch.output != launch.expected, launch
+    for prepare in kernel.launches:
+        launch = prepare()
+        advice_here = advice.replace("{sizes}", launch.sizes)
+        result = simulated(built, (launch.blocks, 1), launch.threads, launch.arguments, advice_here)
+        wrong = launch.output != launch.expected
+        if wrong.any() or result.hazards:
+            break
+    return result, wrong, launch
 
 
 def is_right(result: Simulation, wrong: NDArray[np.bool_]) -> bool:
@@ -315,19 +345,19 @@ def repair_verdict(
     answer: object, kernel: BrokenKernel, why: str, hints: dict[str, str], nudge: str, advice: str = ""
 ) -> Sentences:
     """The verdict on a repair; `hints` are for kinds of hazards, `advice` is for a simulation that stops."""
-    result, wrong, _ = repaired(answer, kernel, advice)
+    result, wrong, launch = repaired(answer, kernel, advice)
     kinds = {hazard.kind for hazard in result.hazards}
     return {
         correct(is_right(result, wrong)): why,
         **{when(kind in kinds): hint for kind, hint in hints.items()},
         **reported(result),
-        otherwise: f"{where(wrong)}. {nudge}",
+        otherwise: f"{wrong_in(wrong, launch)}. {nudge}",
     }
 
 
 @checks("08.1")
 def _second_barrier(answer: object) -> Sentences:
-    result, wrong, _ = repaired(answer, broken(1), "All threads of the block have to reach a barrier.")
+    result, wrong, launch = repaired(answer, broken(1), "All threads of the block have to reach a barrier.")
     races = [hazard for hazard in result.hazards if hazard.kind == "race"]
     return {
         correct(is_right(result, wrong)): "A tile needs two barriers in every iteration: one "
@@ -338,7 +368,7 @@ def _second_barrier(answer: object) -> Sentences:
         when(races): "A fast warp still fills the tile for the next iteration while a slow one reads it. "
         "What separates the `ldmatrix` of one iteration from the copy of the next, in *every* iteration?",
         **reported(result),
-        otherwise: f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
+        otherwise: f"{wrong_in(wrong, launch)}. The arithmetic was right: only the waiting needs repair.",
     }
 
 
@@ -397,30 +427,38 @@ def _accumulators(answer: object) -> Sentences:
         when(any(hazard.kind == "uninitialised register" for hazard in result.hazards)): "Now `mma` reads "
         "accumulators that nobody has written. The simulator happens to have 0 there; a chip has whatever "
         "was left there.",
+        when(np.isinf(launch.expected).any()): "Finite numbers come out right. But here an element of A is "
+        "infinite, and so are sums of the first tile: what do they leave in the second?",
         when(same(D, last)): "Now only the last step of K is in the sum: the accumulators are set too often.",
         when(not wrong[:, :8].any()): "The first 8 columns are right, the others still start with the sum "
         "of the tile before.",
-        otherwise: f"{where(wrong)}. Loads and stores were right; what does a tile start with?",
+        otherwise: f"{wrong_in(wrong, launch)}. Loads and stores were right; what does a tile start with?",
     }
 
 
 @checks("08.5")
 def _missing_lanes(answer: object) -> Sentences:
-    result, wrong, _ = repaired(
+    result, wrong, launch = repaired(
         answer,
         broken(5),
         "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
     )
+    shuffles = [each for each in result.profile if each.instruction.parts[0] == "shfl"]
+    lanes = min((each.threads // each.warps for each in shuffles), default=32)
     return {
-        correct(is_right(result, wrong)): "Every lane that the mask names must arrive, and "
-        "every lane that arrives must be named. Shuffles belong outside branches that split a warp; only "
-        "the loads and the stores depend on the row.",
+        correct(is_right(result, wrong) and lanes == 32): "Every lane that the mask names must arrive, and "
+        "every lane that arrives must be named. With all 32 in the shuffles, only the loads and the stores "
+        "depend on the row.",
+        when(is_right(result, wrong)): f"The rows are right, but only {lanes} of 32 lanes take part in the "
+        f"shuffles ({launch.sizes}). Which lanes a branch brings together is the compiler's affair, and the "
+        "number of rows is an argument: what has to stay inside the branch?",
         when(any(hazard.kind == "not in the mask" for hazard in result.hazards)): "It finishes now, but "
-        "some lanes execute a shuffle whose mask does not name them. How many lanes do 5 rows have?",
+        f"some lanes execute a shuffle whose mask does not name them ({launch.sizes}). How many lanes have "
+        "these rows?",
         **reported(result),
         when(wrong.all()): "No row has its largest element. Do all rows still get loaded, compared twice, "
         "and stored?",
-        otherwise: f"{where(wrong, 'most')}. Each row needs the numbers of all four lanes of its group.",
+        otherwise: f"{wrong_in(wrong, launch, 'most')}. Each row needs the numbers of all four lanes of its group.",
     }
 
 

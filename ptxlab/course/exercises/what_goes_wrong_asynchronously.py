@@ -11,17 +11,19 @@ from ...views import Picture
 from ...views.charts import table
 from .. import timeline
 from ..checking import Sentences, checks, correct, otherwise, when
-from ..reader_kernels import normal_numbers, reported, where
+from ..reader_kernels import normal_numbers, reported
 from .what_goes_wrong import (
     BrokenKernel,
     ExpectedLaunch,
     broken_kernels,
     chosen,
     is_right,
+    launches,
     line_verdict,
     product,
     repair_verdict,
     repaired,
+    wrong_in,
 )
 from .your_first_tensor_core_kernel import INS
 
@@ -46,29 +48,29 @@ def _boxes() -> ExpectedLaunch:
     return ExpectedLaunch(1, 32, (*maps, D), D, INS(A, B))
 
 
-def _chunks() -> ExpectedLaunch:
-    x, y = normal_numbers((160,), 5).astype(np.float32), np.full(160, np.nan, np.float32)
-    return ExpectedLaunch(1, 64, (x, y, 160), y, 2 * x)
+def _chunks(n: int) -> ExpectedLaunch:
+    x, y = normal_numbers((n,), 5).astype(np.float32), np.full(n, np.nan, np.float32)
+    return ExpectedLaunch(1, 64, (x, y, n), y, 2 * x, f"n = {n}")
 
 
-def _tiles(threads: int, seed: int) -> ExpectedLaunch:
-    """Four tiles of A by TMA."""
-    A, B = normal_numbers((16, 64), seed), normal_numbers((64, 8), seed + 50)
+def _tiles(threads: int, seed: int, K: int) -> ExpectedLaunch:
+    """K / 16 tiles of A by TMA."""
+    A, B = normal_numbers((16, K), seed), normal_numbers((K, 8), seed + 50)
     D = np.full((16, 8), np.nan, np.float32)
-    arguments = tensor_map(A, (16, 16)), np.ascontiguousarray(B.T), D, 64
-    return ExpectedLaunch(1, threads, arguments, D, matmul(A, B, instruction=INS))
+    arguments = tensor_map(A, (16, 16)), np.ascontiguousarray(B.T), D, K
+    return ExpectedLaunch(1, threads, arguments, D, matmul(A, B, instruction=INS), f"K = {K}")
 
 
 _KERNELS = broken_kernels(
     "asynchronous_kernels.cu",
     (
-        lambda: product(32, 8, 16, 8),
-        _warpgroup,
-        lambda: _warpgroup(halves=1),
-        _boxes,
-        _chunks,
-        lambda: _tiles(32, 6),
-        lambda: _tiles(64, 7),
+        [lambda: product(32, 8, 16, 8)],
+        [_warpgroup],
+        [lambda: _warpgroup(halves=1)],
+        [_boxes],
+        launches(_chunks, (160,), (64,), (100,), (4,)),
+        launches(_tiles, (32, 6, 64), (32, 6, 112), (32, 6, 16)),
+        launches(_tiles, (64, 7, 64), (64, 7, 112), (64, 7, 16)),
     ),
 )
 
@@ -201,7 +203,7 @@ def _too_few_bytes(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(4),
-        "The phase ends when the bytes of *both* copies have come. With too few it ends early, and the "
+        "The phase now ends when the bytes of *both* copies have come. With too few it ends early, and the "
         "kernel is right only as long as the second copy is fast; whatever comes later is missing in the "
         "next phase.",
         {
@@ -217,8 +219,8 @@ def _too_few_bytes(answer: object) -> Sentences:
 
 @checks("09.5")
 def _too_many_bytes(answer: object) -> Sentences:
-    advice = "n is 160: how many bytes does the copy bring in each of the three iterations?"
-    result, wrong, _ = repaired(answer, broken(5), advice)
+    advice = "Here {sizes}: how many bytes does the copy bring in each iteration, and how many are announced?"
+    result, wrong, launch = repaired(answer, broken(5), advice)
     return {
         correct(is_right(result, wrong)): "What is announced is what is copied, also in the last "
         "iteration. (TMA is different: a box that leaves the array is filled with zeros, and counts in "
@@ -226,9 +228,9 @@ def _too_many_bytes(answer: object) -> Sentences:
         when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the chunk is read "
         "before its copy is known to be complete. The wait is right; what it waits for was not.",
         **reported(result),
-        when(not wrong[:128].any()): "The first two chunks are right. The last 32 numbers are needed as "
-        "well.",
-        otherwise: f"{where(wrong, 'y')}. Every number has to be copied once.",
+        when(not wrong[: launch.output.size // 64 * 64].any()): f"All full chunks are right ({launch.sizes}). "
+        "The numbers behind them are needed as well.",
+        otherwise: f"{wrong_in(wrong, launch, 'y')}. Every number has to be copied once.",
     }
 
 
@@ -242,8 +244,8 @@ def _wrong_parity(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(6),
-        "Every iteration waits for its own phase: 0, 1, 0, 1. With the same parity in every iteration, each "
-        "second wait asks for a phase that has ended already: while the copy is under way it returns at "
+        "Now every iteration waits for its own copy. With the same parity in every iteration, each second wait "
+        "asks for a phase that has ended already: while the copy is under way it returns at "
         "once, and the loads find the old tile, or half of the new one.",
         {
             "missing wait": "Nothing waits for the copy now: the loads may find the tile of the iteration "

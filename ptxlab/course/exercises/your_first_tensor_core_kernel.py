@@ -168,7 +168,8 @@ def _integers(count: int, seed: int) -> NDArray[np.float32]:
     return np.random.default_rng(seed).integers(-8, 9, count).astype(np.float32)
 
 
-_AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5))  # blocks, threads of a block, n, a
+#: Blocks, threads of a block, n, a; in the last launch, whole blocks have nothing to do.
+_AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5), (11, 192, 2049, -3), (9, 32, 70, 7))
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
 
@@ -205,6 +206,8 @@ def _axpy(answer: object) -> Sentences:
             f"({launch}): which one is the last, n or n - 1?",
             when(case > 0 and same(y, before + _AXPY[0][3] * x)): "y has changed by 3 * x in every launch, "
             "but `a` is an argument: the check launches with others, too.",
+            when(not wrong[:1000].any()): f"The first 1000 elements are right, the others are not ({launch}): "
+            "only n says how many there are.",
             when(case > 0): f"The first launch is right, but not the one {launch}: does your kernel assume "
             "blocks of 128 threads? It can ask for their size.",
             otherwise: f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",

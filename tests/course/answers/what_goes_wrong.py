@@ -24,7 +24,7 @@ _EDITS: dict[str, list[dict[int, str]]] = {
         {10: "store_d(d, D + column, N); d[0] = d[1] = d[2] = d[3] = 0;"},
     ],
     #: Rows that nobody stores may be shuffled without a value.
-    "08.5": [_OUTSIDE, _TWENTY, {3: "", 4: f"float m; if (row < M) m = {_LOAD};", 7: _OUTSIDE[7], 9: ""}],
+    "08.5": [_OUTSIDE, {3: "", 4: f"float m; if (row < M) m = {_LOAD};", 7: _OUTSIDE[7], 9: ""}],
 }
 _LINES = {"08.2": 4, "08.3": 6, "08.6": 9, "08.7": 14}
 _NAMES = sorted(_EDITS.keys() | _LINES.keys())
@@ -72,6 +72,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("08.4", {6: "load_a(a, A, K);"}, "start with"),
     ("08.5", {7: "if (thread == 1)"}, "do not come"),
     ("08.5", _TEN, "name them"),
+    ("08.5", _TWENTY, "name them"),
+    ("08.5", {line: text.replace("0xfffff", "__activemask()") for line, text in _TWENTY.items()}, "take part"),
     ("08.5", {4: "float m = 0;", **_TWENTY}, "largest"),
     ("08.5", {6: "", 5: _TWENTY[5]}, "all four lanes"),
     ("08.6", 13, "fewer are impossible"),
