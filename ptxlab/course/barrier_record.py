@@ -118,9 +118,8 @@ class BarrierRecord(Observer):
         """Note a step at each of the mbarriers that the threads use."""
         self.end()
         each = np.broadcast_to(places, len(threads))
-        self._unfinished = [
-            _UnfinishedStep(kind, threads[each == place], int(place)) for place in dict.fromkeys(each.tolist())
-        ]
+        for place in dict.fromkeys(each.tolist()):
+            self._unfinished.append(_UnfinishedStep(kind, threads[each == place], place))
 
 
 # -- timelines -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
@@ -26,6 +27,7 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
+from ..simulator.ptx.syntax import Immediate
 from ..views.annotated_source import source_html
 from ..views.grid import Entry
 from .answers import WrongForm, readers_time
@@ -300,6 +302,15 @@ def never_written(result: Simulation) -> Sentences:
         "0; on a chip it holds what the last user left there. Which of `a`, `b` and `d` is not filled "
         "completely?"
     }
+
+
+def waits(result: Simulation, opcode: str) -> Counter[int]:
+    """How many warps waited for groups of copies, by the number of groups that may stay under way."""
+    counts: Counter[int] = Counter()
+    for each in result.profile:
+        if each.instruction.opcode == opcode and isinstance(each.instruction.operands[0], Immediate):
+            counts[each.instruction.operands[0].value] += each.warps
+    return counts
 
 
 def normal_numbers(shape: tuple[int, ...], seed: int) -> NDArray[np.float16]:

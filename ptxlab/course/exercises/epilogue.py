@@ -28,6 +28,7 @@ from ..reader_kernels import (
     same,
     simulated,
     source_parts,
+    waits,
     where,
 )
 from ..spans import Span, over_time
@@ -354,17 +355,22 @@ def _store(answer: object) -> Sentences:
     rounded = [np.maximum(half + each, 0).astype(np.float16) for each in (bias, bias.astype(np.float16))]
     swapped = right.reshape(64, -1, 2)[:, :, ::-1].reshape(right.shape)
     return {
-        correct(not wrong.any() and not result.hazards and count <= 64 * blocks): "Bias and ReLU in f32, then one "
+        correct(
+            not wrong.any() and not result.hazards and count <= 64 * blocks
+        ): "Bias and ReLU in f32, then one "
         "conversion: D is rounded once. The two bias values of a lane serve its rows `group()` and "
         "`group() + 8`: two loads are enough for four accumulators.",
-        when(not wrong.any() and count > 64 * blocks): "D is right, but a warp stores more often than it has to: two "
+        when(
+            not wrong.any() and count > 64 * blocks
+        ): "D is right, but a warp stores more often than it has to: two "
         "neighbours go into one word with `pack`, and that word is stored at once.",
         when(not wrong.any()): f"D is right, but {first_hazard(result)}.",
         when(np.isnan(D).all()): "Nothing was stored.",
         when(np.isnan(tiles[:, 8:]).all() and not np.isnan(tiles[:, :8]).any()): "Rows 8 to 15 of every warp "
         "are missing: a lane holds elements of two rows.",
-        when(np.isnan(D.reshape(64, blocks, 64)[:, :, 8:]).all()): "Only the first 8 columns are stored. A lane "
-        "holds two columns of each of 8 blocks.",
+        when(
+            np.isnan(D.reshape(64, blocks, 64)[:, :, 8:]).all()
+        ): "Only the first 8 columns are stored. A lane holds two columns of each of 8 blocks.",
         when(same(D, np.maximum(total + of_row, 0).astype(np.float16))): "Every *row* has its own bias. In "
         "A B + bias it belongs to the column: which of `group()` and `thread_in_group()` counts columns?",
         when(same(D, np.maximum(total + repeated, 0).astype(np.float16))): "The first 8 columns are right, "
@@ -443,24 +449,23 @@ def _leave(answer: object) -> Sentences:
     wrong = right != D
     kinds = {hazard.kind for hazard in result.hazards}
     size = result.bytes.get("global write", 0)
-    text = str(answer)
-    fences = sum(each.threads for each in result.profile if each.instruction.opcode.startswith("fence.proxy"))
-    partial = fences < 2 * 128 and text.find("fence_proxy_async") < text.rfind("__syncthreads")
-    is_right = not wrong.any() and not result.hazards and size == right.nbytes and not partial
+    fenced = any(opcode.startswith("fence.proxy") for opcode in result.counts)
+    is_right = not wrong.any() and not result.hazards and size == right.nbytes
     waits = result.counts["cp.async.bulk.wait_group"] + result.counts["cp.async.bulk.wait_group.read"]
     commits = result.counts["cp.async.bulk.commit_group"]
     return {
-        correct(is_right and not result.counts["cp.async.bulk.wait_group"]): "Fence, barrier, one thread, "
-        "one instruction; then commit and wait. 127 threads have nothing more to do: in a persistent kernel "
-        "they go on to the next tile.",
+        correct(is_right and not result.counts["cp.async.bulk.wait_group"]): "What all threads wrote is "
+        "fenced when one of them issues one instruction; then it commits and waits. The usual order is a "
+        "fence by every thread, then the barrier; PTX also lets a thread behind the barrier fence for all. "
+        "The other threads have nothing more to do: in a persistent kernel they go on to the next tile.",
         correct(is_right): "It is right. `wait_group_read` would be enough: only the shared memory must not "
         "disappear while TMA reads it, and a kernel that ends makes its writes visible anyway.",
         when(size == 0): "Nothing was stored.",
         when("race" in kinds): "The simulator found a race: TMA reads rows that other lanes or warps may not "
         "have written yet. A fence makes a thread's own writes visible; it waits for nobody.",
-        when(not wrong.any() and fences and partial): "Not all threads execute your fence, and it comes "
-        "before the barrier: there it makes visible what *these* threads have written, not what the others "
-        "have.",
+        when("missing proxy fence" in kinds and fenced): "Your fence does not cover all that was written. "
+        "Before the barrier it makes visible what *the thread that executes it* has written, not what the "
+        "others have: who executes it, and when?",
         when("missing proxy fence" in kinds): "The simulator found a missing proxy fence: TMA reads through "
         "the async proxy what `stmatrix` wrote through the generic one. The barrier does not order the two.",
         when("missing wait" in kinds and not commits): "A group ends with a commit. Without one, the wait "
@@ -508,24 +513,25 @@ def _send(answer: object) -> Sentences:
     right = np.maximum(total + bias, 0).astype(np.float16)
     wrong = right != D
     kinds = {hazard.kind for hazard in result.hazards}
-    text = "".join(str(answer).split())
     first, *others = np.split(np.isnan(D).all(axis=0), 4)
-    idle = "wait_group_read<0>" in text or "wait_group<0>" in text
+    of_source = waits(result, "cp.async.bulk.wait_group.read")
+    of_source[0] -= 1  # the kernel's own, at its end
+    of_both = waits(result, "cp.async.bulk.wait_group")
+    idle = of_source[0] + of_both[0] > 1
     reused = any("overwrit" in hazard.sentence for hazard in result.hazards)
     return {
-        correct(
-            not wrong.any() and not result.hazards and not idle and "wait_group<" not in text
-        ): "While TMA "
+        correct(not wrong.any() and not result.hazards and not idle and not of_both): "While TMA "
         "reads one buffer, the threads fill the other. The thread that issues the stores waits until at most "
-        "one of them is still reading, and the barrier tells all others.",
+        "one of them is still reading, and a barrier tells all others.",
         when(not wrong.any() and not result.hazards and idle): "It is right, but nothing overlaps: it waits "
         "for *all* stores, also for the one that reads the other buffer. How many may still be in flight?",
         when(not wrong.any() and not result.hazards): "It is right, but `wait_group` also waits until D is "
         "in global memory. Here only the buffer matters.",
         when("missing proxy fence" in kinds): "A proxy fence is missing: every tile is written through the "
         "generic proxy and read through the async one.",
-        when(reused and "wait_group" not in text): "The third tile overwrites the first, which TMA may still "
-        "be reading. Who waits for that?",
+        when(
+            reused and not of_source.total() and not of_both
+        ): "The third tile overwrites the first, which TMA may still be reading. Who waits for that?",
         when(reused): "A buffer is overwritten while TMA may still be reading it. Only the thread that "
         "issued a store can wait for it, the others learn of it at a barrier; and after the wait, at most "
         "*one* store may still be reading.",

@@ -33,12 +33,12 @@ from ..answers import close_to, number_of, numbers, whole_numbers, whole_result_
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
     compiled,
-    first_hazard,
     kernel,
     normal_numbers,
     read_record,
     reported,
     simulated,
+    waits,
     where,
 )
 from ..spans import Span
@@ -410,6 +410,8 @@ _LOOP = """\
 """
 _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 
+_DEPTHS = (320, 64)  # K: more tiles than stages, and one
+
 
 @checks("11.3")
 def _iteration(answer: object) -> Sentences:
@@ -417,25 +419,46 @@ def _iteration(answer: object) -> Sentences:
     before, after = chosen.source.split(_LOOP)
     head = "    for (int i = 0; i < count; ++i) {\n"
     built = compiled(answer, "gemm", before + head, after)
-    A, B = normal_numbers((32, 384), 11), normal_numbers((384, 32), 12)
-    call = chosen.call(A, B)
-    call.padded.fill(np.nan)
     advice = "Every stage has its place; `load` knows it."
-    result = simulated(built, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
-    expected = matmul(A, B, instruction=MMA, show=False)
-    wrong = expected != call.D
-    text = "".join(str(answer).split())
+    for K in _DEPTHS:
+        A, B = normal_numbers((32, K), 11), normal_numbers((K, 32), 12)
+        call = chosen.call(A, B)
+        call.padded.fill(np.nan)
+        result = simulated(built, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
+        wrong = matmul(A, B, instruction=MMA, show=False) != call.D
+        groups = waits(result, "cp.async.wait_group")
+        drained = _DEPTHS[0] == K and groups[0] > groups.total() / 2  # the last iterations may wait for all
+        if wrong.any() or result.hazards or drained:
+            break
+    counts = result.counts
+    found = {(hazard.kind, hazard.opcode.startswith("cp.async")) for hazard in result.hazards}
     return {
-        correct(not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text): "One wait, one "
-        "barrier, one load. The barrier does two jobs: tile i has arrived for all threads, and no thread "
-        "reads tile i - 1 any more, so its stage can be refilled.",
-        when(not wrong.any() and not result.hazards): "It is right, but `cp_async_wait<0>` waits for the "
-        "copies of later tiles, too: nothing is left in flight. How many groups may still be?",
-        when("cp_async_wait" not in text): f"Nobody waits for a copy. {first_hazard(result)}.",
-        when("__syncthreads" not in text): "`cp_async_wait` waits for the copies of this thread only. What "
-        "about those of the others?",
-        when("load(" not in text): "Tiles 0 and 1 were requested before the loop. Where are the others "
-        "requested?",
+        correct(not wrong.any() and not result.hazards and not drained): "A wait for this thread's part of "
+        "tile i, a barrier for everybody's, and the request. After the same barrier no thread reads tile i - "
+        "1 any more, so that its stage can be refilled: one barrier in each iteration is enough.",
+        when(
+            not wrong.any() and not result.hazards
+        ): "It is right, but every iteration waits for all copies, "
+        "also for those of later tiles: nothing is left in flight. How many groups may still be?",
+        when(not groups): "Nobody waits for a copy: the warps multiply what may not have arrived.",
+        when(not counts["bar.sync"]): "`cp_async_wait` waits for the copies of this thread only. What about "
+        "those of the others?",
+        when(
+            counts["cp.async.commit_group"] == 2 * (_SMALL["stages"] - 1)
+        ): "Tiles 0 and 1 were requested before the loop. Where are the others requested?",
+        when(
+            ("race", True) in found
+        ): "A thread requests a tile while another warp may still multiply what is "
+        "in that stage. Which tile was there, and after which of your lines has everybody done with it?",
+        when(("race", False) in found): "A warp reads a part of tile i that a thread of the other one has "
+        "copied. That thread has waited for it; but how does this warp know?",
+        when(("missing wait", True) in found): "A copy goes into a stage that an earlier copy may still be "
+        "filling: which tile belongs there, and who has waited for the one before?",
+        when(
+            ("missing wait", False) in found
+        ): f"The warps multiply a tile that may still be on its way (K = "
+        f"{K}, {K // 64} tiles). Was it requested in time, and how many groups were committed after it? So "
+        "many may stay in flight, in the first iteration as in the last ones.",
         **reported(result),
         otherwise: f"{where(wrong)}. Which tile belongs in the stage that has become free?",
     }

@@ -479,7 +479,9 @@ def _load(answer: object) -> Sentences:
     arrivals = [step for step in record.steps if step.kind.startswith("arrive")]
     crowd = any(step.threads > 1 for step in (*copies, *arrivals)) or _all_arrive(record, answer)
     return {
-        correct(record.right): "One arrival, the bytes of four copies, four copies: that is a phase of `full`. "
+        correct(
+            record.right
+        ): "One arrival, the bytes of four copies, four copies: that is a phase of `full`. "
         "Nobody else arrives; everybody waits.",
         when(crowd): "All 128 threads call `load`, and all of them do this. `full` expects one arrival, and "
         "each tile should be copied once.",

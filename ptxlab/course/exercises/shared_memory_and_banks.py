@@ -464,9 +464,11 @@ def _place(answer: object) -> Sentences:
         "of a row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
         when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
         "its own.",
-        when(excess and not reads): f"D is right, and `ldmatrix` has no conflicts. But the stores that fill the tile take "
-        f"{excess} wavefronts more than needed: eight lanes store the eight chunks of one *row*. Which of them "
-        "are in the same banks?",
+        when(
+            excess and not reads
+        ): f"D is right, and `ldmatrix` has no conflicts. But the stores that fill the tile take "
+        f"{excess} wavefronts more than needed: eight lanes store the eight chunks of one *row*. Which of "
+        "them are in the same banks?",
         when(excess == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
         "many. The same chunk of eight neighbouring rows is still in the same four banks.",
         when(excess == 48): "D is right and more than half of the conflicts are gone, but some rows of "

@@ -201,9 +201,7 @@ _LAUNCHES: tuple[Launches, ...] = (
     launches(lambda N, K: product(4 * N, N, K, 1, N, K), (32, 48), (16, 16), (24, 80)),
     [_bias],
     [_fragment],
-    launches(
-        lambda N, K, first: product(32, N, K, 4, N, K, first=first), (24, 32, None), (40, 48, np.inf)
-    ),
+    launches(lambda N, K, first: product(32, N, K, 4, N, K, first=first), (24, 32, None), (40, 48, np.inf)),
     launches(_row_max, (5,), (8,), (1,)),
     [lambda: product(32, 32, 16, 6)],
     [lambda: product(32, 8, 64, 7, 64)],
@@ -458,7 +456,8 @@ def _missing_lanes(answer: object) -> Sentences:
         **reported(result),
         when(wrong.all()): "No row has its largest element. Do all rows still get loaded, compared twice, "
         "and stored?",
-        otherwise: f"{wrong_in(wrong, launch, 'most')}. Each row needs the numbers of all four lanes of its group.",
+        otherwise: f"{wrong_in(wrong, launch, 'most')}. Each row needs the numbers of "
+        "all four lanes of its group.",
     }
 
 

@@ -228,8 +228,9 @@ def _too_many_bytes(answer: object) -> Sentences:
         when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the chunk is read "
         "before its copy is known to be complete. The wait is right; what it waits for was not.",
         **reported(result),
-        when(not wrong[: launch.output.size // 64 * 64].any()): f"All full chunks are right ({launch.sizes}). "
-        "The numbers behind them are needed as well.",
+        when(
+            not wrong[: launch.output.size // 64 * 64].any()
+        ): f"All full chunks are right ({launch.sizes}). The numbers behind them are needed as well.",
         otherwise: f"{wrong_in(wrong, launch, 'y')}. Every number has to be copied once.",
     }
 
@@ -244,8 +245,8 @@ def _wrong_parity(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(6),
-        "Now every iteration waits for its own copy. With the same parity in every iteration, each second wait "
-        "asks for a phase that has ended already: while the copy is under way it returns at "
+        "Now every iteration waits for its own copy. With the same parity in every iteration, each second "
+        "wait asks for a phase that has ended already: while the copy is under way it returns at "
         "once, and the loads find the old tile, or half of the new one.",
         {
             "missing wait": "Nothing waits for the copy now: the loads may find the tile of the iteration "

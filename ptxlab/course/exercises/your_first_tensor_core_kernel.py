@@ -206,7 +206,9 @@ def _axpy(answer: object) -> Sentences:
             f"({launch}): which one is the last, n or n - 1?",
             when(case > 0 and same(y, before + _AXPY[0][3] * x)): "y has changed by 3 * x in every launch, "
             "but `a` is an argument: the check launches with others, too.",
-            when(not wrong[:1000].any()): f"The first 1000 elements are right, the others are not ({launch}): "
+            when(
+                not wrong[:1000].any()
+            ): f"The first 1000 elements are right, the others are not ({launch}): "
             "only n says how many there are.",
             when(case > 0): f"The first launch is right, but not the one {launch}: does your kernel assume "
             "blocks of 128 threads? It can ask for their size.",

@@ -96,7 +96,7 @@ _EPILOGUES = [
     ("12.4", ";", "Nothing was stored"),
     ("12.4", f"__syncthreads(); {_ISSUE}", "missing proxy fence"),
     ("12.4", f"fence_proxy_async(); {_ISSUE}", "it waits for nobody"),
-    ("12.4", f"if (threadIdx.x == 0) fence_proxy_async(); __syncthreads(); {_ISSUE}", "Not all threads"),
+    ("12.4", f"if (threadIdx.x == 0) fence_proxy_async(); __syncthreads(); {_ISSUE}", "does not cover all"),
     ("12.4", _LEAVE.replace("commit_group(); ", ""), "ends with a commit"),
     ("12.4", _LEAVE.replace("<0>", "<1>"), "who executes your wait"),
     (

@@ -65,7 +65,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.3", _TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
     ("11.3", _TURN.replace("__syncthreads();", ""), "those of the others"),
     ("11.3", _TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
-    ("11.3", _TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
+    ("11.3", _TURN.replace("i + STAGES - 1", "i + STAGES"), "on its way"),
     ("11.3", _TURN.replace("i + STAGES - 1", "i - 1"), "`load` knows it"),
     ("11.3", _TURN.replace("i + STAGES - 1", "(i + STAGES - 1) % STAGES"), "become free"),
     ("11.4", (2, 49152, 4), "no longer than a product"),

@@ -13,6 +13,7 @@ _TWENTY = {
     6: "m = fmaxf(m, __shfl_xor_sync(0xfffff, m, 2));",
 }
 _TEN = {line: text.replace("0xfffff", "0x3ff") for line, text in _TWENTY.items()}
+_ACTIVE = {line: text.replace("0xfffff", "__activemask()") for line, text in _TWENTY.items()}
 _EDITS: dict[str, list[dict[int, str]]] = {
     "08.1": [
         {12: "mma(d, a, b); __syncthreads();"},
@@ -73,7 +74,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("08.5", {7: "if (thread == 1)"}, "do not come"),
     ("08.5", _TEN, "name them"),
     ("08.5", _TWENTY, "name them"),
-    ("08.5", {line: text.replace("0xfffff", "__activemask()") for line, text in _TWENTY.items()}, "take part"),
+    ("08.5", _ACTIVE, "take part"),
     ("08.5", {4: "float m = 0;", **_TWENTY}, "largest"),
     ("08.5", {6: "", 5: _TWENTY[5]}, "all four lanes"),
     ("08.6", 13, "fewer are impossible"),
