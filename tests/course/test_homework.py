@@ -18,6 +18,7 @@ from tests.sampling import some
 
 nbformat = pytest.importorskip("nbformat")
 
+from tests.texts import replaced  # noqa: E402
 from tools import capstone, exam, homework  # noqa: E402
 from tools.readme import TEACHING  # noqa: E402
 
@@ -296,9 +297,9 @@ def test_the_capstone_is_graded_by_simulation(monkeypatch: pytest.MonkeyPatch) -
     assert guard in right and first in right and last in right
     for source, lost in (
         (right, set()),
-        (right.replace(guard, "largest[row]"), {"numbers"}),
-        (right.replace(first, "0"), {"counts"}),
-        (right.replace(last, ""), {"hazards"}),
+        (replaced(right, guard, "largest[row]"), {"numbers"}),
+        (replaced(right, first, "0"), {"counts"}),
+        (replaced(right, last, ""), {"hazards"}),
         (capstone.start(), {"numbers", "counts"}),
         ("no kernel", set(capstone.POINTS)),
     ):

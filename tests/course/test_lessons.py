@@ -42,6 +42,7 @@ from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tests.processes import run_python
 from tests.sampling import every_third, one_in
+from tests.texts import replaced
 from tools.record import lesson_kernels as record_lesson_kernels
 
 
@@ -176,8 +177,8 @@ def test_kernels_of_lessons_without_a_compiler(
                 y[at] += a*x[at];
         }"""
     assert lessons.check("03.1", by_hand)
-    assert "replaced" in lessons.check("03.1", by_hand.replace("+=", "=")).text
-    assert lessons.check("03.1", by_hand.replace("threadIdx.x", "threadIdx.y")).state == "not yet"
+    assert "replaced" in lessons.check("03.1", replaced(by_hand, "+=", "=")).text
+    assert lessons.check("03.1", replaced(by_hand, "threadIdx.x", "threadIdx.y")).state == "not yet"
     assert what_goes_wrong_asynchronously.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
     assert capsys.readouterr().out.count(" come with the PTX") == 2  # the lesson's, and the reader's
@@ -282,7 +283,7 @@ def test_the_wrong_line_of_a_mistake_gives_the_picture_of_it(number: int) -> Non
     assert source.count(right) == 1, words
     A, B = first_kernel.SMALL_NUMBERS
     by_columns, D = np.ascontiguousarray(B.T), np.zeros((16, 8), np.float32)
-    result = reader_kernels.kernel(source.replace(right, wrong)).simulate(
+    result = reader_kernels.kernel(replaced(source, right, wrong)).simulate(
         1, 32, A, by_columns, D, np.zeros(8, np.float32)
     )
     assert not result.hazards

@@ -17,6 +17,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES, DType, dtype
 from tests.cases import each
 from tests.sampling import EXHAUSTIVE
+from tests.texts import replaced
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 BYTES = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
@@ -226,7 +227,7 @@ def test_metadata_stays_where_it_can() -> None:
     SetCodes("E", np.full((16, 8), 0b1101)).apply(old)
     SetCell("A", 2, 6, "5").apply(old)
     nibbles = old.codes("E")
-    same = state_of(ANY_ORDER.replace(".row.col.", ".row.col.satfinite."))
+    same = state_of(replaced(ANY_ORDER, ".row.col.", ".row.col.satfinite."))
     assert migrate_operands(old, same) == [] and np.array_equal(same.codes("E"), nibbles)
     other = state_of("mma.sp.sync.aligned.m16n8k128.row.col.s32.u4.u4.s32")
     assert not any("pruned" in sentence for sentence in migrate_operands(old, other))
@@ -266,7 +267,7 @@ def test_what_nobody_touched_is_random_again() -> None:
     migrate_operands(old, new)
     assert np.array_equal(new.codes("A"), state_of(WIDE).codes("A"))
     assert np.array_equal(new.values("B")[:, :8], old.values("B")) and not new.values("B")[:, 8:].any()
-    same = state_of(HALF.replace("f32.f16.f16.f32", "f16.f16.f16.f16"))
+    same = state_of(replaced(HALF, "f32.f16.f16.f32", "f16.f16.f16.f16"))
     migrate_operands(state_of(HALF), same)
     assert np.array_equal(same.codes("A"), state_of(HALF).codes("A"))
 

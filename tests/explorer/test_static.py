@@ -28,6 +28,7 @@ from ptxlab.explorer.edits import SetCell
 from ptxlab.views import static_fallback
 from tests.cases import each
 from tests.sampling import one_in
+from tests.texts import replaced
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -158,7 +159,7 @@ def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
     ex.lane = 9
     _, saved = read(ex.save_html(tmp_path / "x.html"))
     found: dict[str, Any] = {}
-    exec(saved["code"].replace("ptxlab.explore", "again = ptxlab.explore"), found)
+    exec(replaced(saved["code"], "ptxlab.explore", "again = ptxlab.explore"), found)
     np.testing.assert_array_equal(found["again"].D, ex.D)
     assert found["again"].lane == 9
     assert "D computed by the emulator (" in saved["notes"][1]

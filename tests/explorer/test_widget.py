@@ -36,6 +36,7 @@ from ptxlab.numerics.emulate import emulate
 from ptxlab.views.palette import INTERFACE
 from tests.cases import each
 from tests.sampling import one_in
+from tests.texts import replaced
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -506,7 +507,7 @@ def explorer_of_all() -> Any:
 
 def test_switching_keeps_what_fits(explorer: Any) -> None:
     explorer.A = np.full((16, 64), 3)
-    explorer.instruction = DENSE.replace("s4.s4", "u4.u4")
+    explorer.instruction = replaced(DENSE, "s4.s4", "u4.u4")
     assert (explorer.A == 3).all()
     explorer.instruction = SPARSE
     assert explorer.B.tolist() == np.ones((64, 8)).tolist()

@@ -242,51 +242,84 @@ def test_the_best_tiles_depend_on_the_size() -> None:
     assert tile(f"{WGMMA}m64n64k32.f16.f16.f16", 8192) == (256, 256)
 
 
+ON_THE_GPU = [
+    F16,
+    S8,
+    TF32,
+    f"{WGMMA}m64n64k64.f32.e4m3.e4m3",
+    f"{WGMMA}m64n64k32.f32.bf16.bf16",
+    f"{MMA}m16n8k32.row.col.f32.f16.f16.f32",
+    f"{MMA}m16n8k64.row.col.s32.s8.s8.s32",
+    f"{MMA}m16n8k16.row.col.f32.tf32.tf32.f32",
+]
+TORCH_TYPES = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn", "s8": "int8"}
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
 @pytest.mark.gpu
-def test_matrices_on_the_gpu() -> None:
-    torch: Any = pytest.importorskip("torch")
-    types = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn", "s8": "int8"}
-    rng = np.random.default_rng(11)
-    spellings = [F16, S8, f"{WGMMA}m64n64k64.f32.e4m3.e4m3", f"{WGMMA}m64n64k32.f32.bf16.bf16"]
-    spellings += [f"{MMA}m16n8k32.row.col.f32.f16.f16.f32", f"{MMA}m16n8k64.row.col.s32.s8.s8.s32"]
-    spellings += [TF32, f"{MMA}m16n8k16.row.col.f32.tf32.tf32.f32"]
-    for spelling in spellings:
-        form = ptxlab.instruction(spelling)
-        assert has_kernel(form)
-        for trial in range(6):
-            m, n, k = (int(size) for size in rng.integers(1, 301, 3)) if trial else (1, 1, 1)
-            if trial == 5:
-                m, n, k = 70, 40, 3000  # so that stages are filled many times
-            left, right = _values(form, m, n, k, trial)
-            if form.a_type == "tf32":  # rounded on the GPU as on the host
-                left, right = (matrix * np.float32(1.0004) for matrix in (left, right))
-            expected = ptxlab.matmul(left, right, instruction=form, show=False)
-            kind = getattr(torch, types[form.a_type])
-            A = torch.from_numpy(left.astype(np.float32)).to("cuda").to(kind)
-            B = torch.from_numpy(right.astype(np.float32)).to("cuda").to(kind)
-            if trial % 2:  # the columns of B are contiguous, 16 bytes apart or not
-                B = B.t().contiguous().t()
-            compressed = ptxlab.compress(A, form)
-            for matrix in (A, compressed):
-                D = ptxlab.matmul(matrix, B, instruction=form, on="gpu")
-                assert (D.cpu().numpy() == expected).all(), (spelling, m, n, k)
-            assert (ptxlab.matmul(left, right, instruction=form, on="gpu") == expected).all()
-        kind = getattr(torch, types[form.a_type])
-        nothing = [torch.zeros(shape, device="cuda").to(kind) for shape in ((5, 0), (0, 7))]
-        start = torch.ones((5, 7), device="cuda").to(torch.float32 if form.a.dtype.is_float else torch.int32)
-        assert (ptxlab.matmul(*nothing, start, instruction=form, on="gpu") == start).all()
-    for spelling, values in (("k64.row.col.s32.s4.s4.s32", 8), ("k256.row.col.s32.b1.b1.s32.and.popc", 2)):
-        dense = f"mma.sync.aligned.m16n8{spelling}"
-        left, right = rng.integers(0, values, (200, 301)), rng.integers(0, values, (301, 130))
-        expected = ptxlab.matmul(left, right, instruction=dense, show=False)
-        held = torch.int8 if values == 8 else torch.uint8
-        A, B = (torch.from_numpy(matrix).to("cuda").to(held) for matrix in (left, right))
-        for transposed in (B, B.t().contiguous().t()):
-            D = ptxlab.matmul(A, transposed, instruction=dense, on="gpu")
-            assert (D.cpu().numpy() == expected).all(), spelling
-    for spelling, kind in ((F16, torch.float16), (TF32, torch.float32)):
-        weights = torch.randn((256, 512), device="cuda", dtype=kind)
-        pruned = ptxlab.prune(weights, spelling)
-        assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), spelling)).all()
+@pytest.mark.parametrize("spelling", ON_THE_GPU)
+def test_any_shape_on_the_gpu(spelling: str, torch: Any, rng: np.random.Generator) -> None:
+    """Pruned, compressed and as arrays of NumPy."""
+    form = ptxlab.instruction(spelling)
+    assert has_kernel(form)
+    kind = getattr(torch, TORCH_TYPES[form.a_type])
+    many_stages = (70, 40, 3000)
+    shapes = [(1, 1, 1), *(tuple(map(int, rng.integers(1, 301, 3))) for _ in range(4)), many_stages]
+    for trial, (m, n, k) in enumerate(shapes):
+        left, right = _values(form, m, n, k, trial)
+        if form.a_type == "tf32":  # rounded on the GPU as on the host
+            left, right = (matrix * np.float32(1.0004) for matrix in (left, right))
+        expected = ptxlab.matmul(left, right, instruction=form, show=False)
+        A = torch.from_numpy(left.astype(np.float32)).to("cuda").to(kind)
+        B = torch.from_numpy(right.astype(np.float32)).to("cuda").to(kind)
+        if trial % 2:  # the columns of B are contiguous, 16 bytes apart or not
+            B = B.t().contiguous().t()
+        for matrix in (A, ptxlab.compress(A, form)):
+            D = ptxlab.matmul(matrix, B, instruction=form, on="gpu")
+            assert (D.cpu().numpy() == expected).all(), (m, n, k)
+        assert (ptxlab.matmul(left, right, instruction=form, on="gpu") == expected).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("spelling", ON_THE_GPU)
+def test_a_product_of_nothing_is_what_it_is_added_to(spelling: str, torch: Any) -> None:
+    form = ptxlab.instruction(spelling)
+    kind = getattr(torch, TORCH_TYPES[form.a_type])
+    nothing = [torch.zeros(shape, device="cuda").to(kind) for shape in ((5, 0), (0, 7))]
+    start = torch.ones((5, 7), device="cuda").to(torch.float32 if form.a.dtype.is_float else torch.int32)
+    assert (ptxlab.matmul(*nothing, start, instruction=form, on="gpu") == start).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("spelling", "values", "held"),
+    [("k64.row.col.s32.s4.s4.s32", 8, "int8"), ("k256.row.col.s32.b1.b1.s32.and.popc", 2, "uint8")],
+)
+def test_dense_elements_of_a_few_bits_on_the_gpu(
+    spelling: str, values: int, held: str, torch: Any, rng: np.random.Generator
+) -> None:
+    dense = f"mma.sync.aligned.m16n8{spelling}"
+    left, right = rng.integers(0, values, (200, 301)), rng.integers(0, values, (301, 130))
+    expected = ptxlab.matmul(left, right, instruction=dense, show=False)
+    A, B = (torch.from_numpy(matrix).to("cuda").to(getattr(torch, held)) for matrix in (left, right))
+    for transposed in (B, B.t().contiguous().t()):
+        D = ptxlab.matmul(A, transposed, instruction=dense, on="gpu")
+        assert (D.cpu().numpy() == expected).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("spelling", "kind"), [(F16, "float16"), (TF32, "float32")])
+def test_pruning_on_the_gpu(spelling: str, kind: str, torch: Any) -> None:
+    weights = torch.randn((256, 512), device="cuda", dtype=getattr(torch, kind))
+    pruned = ptxlab.prune(weights, spelling)
+    assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), spelling)).all()
+
+
+@pytest.mark.gpu
+def test_compressing_on_the_gpu_says_where_the_structure_is_broken(torch: Any) -> None:
     with pytest.raises(ptxlab.PtxlabError, match="row 0, columns 0..3: 4 of the 4 values are non-zero"):
         ptxlab.compress(torch.ones((64, 64), device="cuda", dtype=torch.float16), F16)

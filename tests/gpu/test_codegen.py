@@ -21,6 +21,7 @@ from tests import assembler
 from tests.cases import each, refuses
 from tests.isa.test_catalog import EARLY, before
 from tests.sampling import EXHAUSTIVE, one_in
+from tests.texts import replaced
 
 #: What the installed NVRTC knows; of CUDA 13.0 that is PTX ISA 9.0.
 KNOWN = newest_of_cuda(gpu.compiler_version())
@@ -125,7 +126,9 @@ def test_modules_assemble_with_their_version_and_with_no_earlier_one() -> None:
         module = "\n".join([head, *texts])
         assert assembler.NEWEST.assemble(module, target) is None, head
         earlier = before(PtxVersion(*map(int, version.split("."))))
-        log = assembler.NEWEST.assemble(module.replace(f".version {version}", f".version {earlier}"), target)
+        log = assembler.NEWEST.assemble(
+            replaced(module, f".version {version}", f".version {earlier}"), target
+        )
         assert log is not None and "PTX ISA .version" in log, head
 
 

@@ -14,6 +14,7 @@ from ptxlab.memory import Tile, conflicts
 from ptxlab.memory.swizzle import CuteSwizzle
 from tests.cases import each, refuses
 from tests.gpu import test_arrays
+from tests.texts import replaced
 
 LANE = np.arange(32)
 
@@ -370,7 +371,7 @@ def test_layouts_of_cute_are_those_of_tiles() -> None:
         text = (
             tile.cute
             if tile.chunk == 16
-            else tile.cute.replace(" o ", f" o smem_ptr[{tile.bits}b](unset) o ")
+            else replaced(tile.cute, " o ", f" o smem_ptr[{tile.bits}b](unset) o ")
         )
         layout = memory.SharedLayout.read(text, tile.bits if tile.chunk == 16 else None)
         assert np.array_equal(layout.address(rows, columns), tile.offset(rows, columns))

@@ -17,6 +17,7 @@ from ptxlab.memory import SharedLayout, Tile
 from ptxlab.memory.triton_layouts import TritonLayout
 from tests.cases import each
 from tests.contract.mutations import Call, attempt, damaged
+from tests.texts import replaced
 
 _WGMMA = (
     "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>"
@@ -28,14 +29,14 @@ _LANES = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]
 _PRINTED: list[tuple[str, tuple[int, int], Any, Any, Any]] = [
     (_WGMMA, (64, 64), [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], _LANES, [[16, 0], [32, 0]]),
     (
-        _WGMMA.replace("[4, 1]", "[8, 1]"),
+        replaced(_WGMMA, "[4, 1]", "[8, 1]"),
         (128, 128),
         [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]],
         _LANES,
         [[16, 0], [32, 0], [64, 0]],
     ),
     (
-        _WGMMA.replace("[4, 1]", "[4, 2]").replace("64", "32"),
+        replaced(replaced(_WGMMA, "[4, 1]", "[4, 2]"), "64", "32"),
         (128, 128),
         [[0, 1], [8, 0], [0, 8], [0, 16], [0, 64], [64, 0]],
         _LANES,
@@ -43,7 +44,7 @@ _PRINTED: list[tuple[str, tuple[int, int], Any, Any, Any]] = [
     ),
     (_MMA, (64, 64), [[0, 1], [8, 0], [0, 16], [0, 32], [32, 0]], _LANES, [[0, 8], [16, 0]]),
     (
-        _MMA.replace("[2, 2]", "[4, 1]"),
+        replaced(_MMA, "[2, 2]", "[4, 1]"),
         (32, 16),
         [[0, 1], [8, 0], [0, 8]],
         _LANES,
@@ -117,7 +118,7 @@ def test_nvmma_tiles_are_those_of_wgmma(width: int, bits: int) -> None:
     layout, tile = TritonLayout.read(text).shared((64, k)), Tile(bits=bits, rows=64, k=k, swizzle=width)
     rows, columns = np.arange(64)[:, None], np.arange(k)[None]
     assert np.array_equal(layout.address(*np.broadcast_arrays(rows, columns)), tile.offsets)
-    turned = TritonLayout.read(text.replace("false", "true")).shared((k, 64))
+    turned = TritonLayout.read(replaced(text, "false", "true")).shared((k, 64))
     assert np.array_equal(turned.address(*np.broadcast_arrays(columns.T, rows.T)), tile.offsets.T)
 
 
@@ -204,12 +205,12 @@ def test_damaged_texts() -> None:
 
 def test_refusals_say_what_would_be_right() -> None:
     for layout, words in {
-        _WGMMA.replace("[4, 1]", "[4, 641]"): "2564 warps; a block has at most 32",
-        _MMA.replace("[16, 8]", "16"): "instrShape = 16; it has 2 numbers or more",
+        replaced(_WGMMA, "[4, 1]", "[4, 641]"): "2564 warps; a block has at most 32",
+        replaced(_MMA, "[16, 8]", "16"): "instrShape = 16; it has 2 numbers or more",
         _BLOCKED.format([1, 1], [4, 8], [4, 1], [1, 7]): "order = .1, 7.; shown are two axes",
         "#ttg.slice<{dim = 0}>": "blocked",
         "#ttg.nvidia_mma": "it is written",
-        _MMA.replace("versionMajor = 2", "versionMajor = 1"): "2 .mma.",
+        replaced(_MMA, "versionMajor = 2", "versionMajor = 1"): "2 .mma.",
     }.items():
         with pytest.raises(PtxlabError, match=words):
             views.named_layout(layout, (64, 64))

@@ -14,6 +14,7 @@ from ptxlab.numerics.scalar.opcode import expand
 from ptxlab.numerics.scalar.opcode_table import ROWS
 from tests.assembler import NEWEST, OLDEST
 from tests.cases import refuses
+from tests.texts import replaced
 from tools.record import scalar as record_scalar
 from tools.record.scalar import SAMPLE, arguments, digest, get, results, supported, wide
 
@@ -43,7 +44,7 @@ def test_the_assembler_takes_one_opcode_of_every_row() -> None:
     assert len(entries["sm_90a"]) > 150 and len(entries["sm_120f"]) > 10 and len(entries["sm_100a"]) == 2
     assert OLDEST.assemble(record_scalar.module(entries["sm_90a"], "sm_90a"), "sm_90a") is None
     for target in ("sm_120f", "sm_100a"):
-        newest = record_scalar.module(entries[target], target).replace(".version 9.0", ".version 9.4")
+        newest = replaced(record_scalar.module(entries[target], target), ".version 9.0", ".version 9.4")
         assert NEWEST.assemble(newest, target) is None
 
 

@@ -21,10 +21,11 @@ from ptxlab.views.explanation import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
 from tests.cases import each, refuses
 from tests.sampling import one_in
+from tests.texts import replaced
 from tests.views.forms import B1, EVERY_SCALED, S4, SP_S4, SP_TF32, WGMMA
 
 SCALED = list(EVERY_SCALED.values())
-SPARSE = [SP_S4, ptxlab.instruction(SP_S4.mnemonic.replace("::ordered_metadata", "")), SP_TF32, WGMMA]
+SPARSE = [SP_S4, ptxlab.instruction(replaced(SP_S4.mnemonic, "::ordered_metadata", "")), SP_TF32, WGMMA]
 
 #: One instruction for every set of layouts.
 ONE_EACH = list(
