@@ -28,12 +28,6 @@ def _line(comment: str) -> int:
     return next(number for number, text in enumerate(_TEXT, 1) if text.endswith(f"# {comment}"))
 
 
-@pytest.fixture
-def arrays() -> tuple[Any, Any, Any]:
-    random = np.random.default_rng(0)
-    return random.random(1000, np.float32), random.random(1000, np.float32), np.zeros(1000, np.float32)
-
-
 def test_functions_compile_and_launch_in_the_session(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:

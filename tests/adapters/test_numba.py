@@ -64,12 +64,6 @@ def test_refusals_of_arguments(signature: str | None, arguments: tuple[Any, ...]
         kernels.add[1, 32, 0, "x"](*[np.zeros(32, np.float32)] * 3, np.float32(1))
 
 
-@pytest.fixture
-def arrays() -> tuple[Any, Any, Any]:
-    random = np.random.default_rng(0)
-    return random.random(1000, np.float32), random.random(1000, np.float32), np.zeros(1000, np.float32)
-
-
 @pytest.mark.parametrize("hold", [lambda array: array, Tensor, Held], ids=["NumPy", "tensor", "interface"])
 def test_results_are_written_in_place(arrays: tuple[Any, Any, Any], hold: Any) -> None:
     x, y, out = arrays

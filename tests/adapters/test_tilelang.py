@@ -69,9 +69,8 @@ def test_a_product_with_tma_and_wgmma() -> None:
         "cp.async.bulk.tensor": {_line("step * 64], a)"), _line("bx * 64], b)")},
         "wgmma": {_line("T.gemm(a, b, c)")},
         "st.global": {_line("C[by * 64, bx * 64])")},
-        "bar.sync": {
-            _line('"float32")):  # type: ignore[no-untyped-def,valid-type]')
-        },  # of no line: the kernel's
+        # Of no line: the kernel's.
+        "bar.sync": {_line('"float32")):  # type: ignore[no-untyped-def,valid-type]')},
     }
     for opcode, expected in lines.items():
         found = [each.instruction for each in result.profile if each.instruction.opcode.startswith(opcode)]

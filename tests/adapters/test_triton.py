@@ -32,12 +32,6 @@ def _line(comment: str) -> int:
     return next(number for number, text in enumerate(_TEXT, 1) if text.endswith(f"# {comment}"))
 
 
-@pytest.fixture
-def arrays() -> tuple[Any, Any, Any]:
-    random = np.random.default_rng(0)
-    return random.random(1000, np.float32), random.random(1000, np.float32), np.zeros(1000, np.float32)
-
-
 @pytest.mark.parametrize("hold", [lambda array: array, Tensor, Held], ids=["NumPy", "tensor", "interface"])
 def test_results_are_written_in_place(arrays: tuple[Any, Any, Any], hold: Any) -> None:
     x, y, out = arrays

@@ -17,9 +17,8 @@ from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 
-AXE = (
-    Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
-)  # what `python -m tools.check_javascript` installs
+# What `python -m tools.check_javascript` installs.
+AXE = Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 TENSOR = "tcgen05.mma.cta_group::1.kind::f16"

@@ -614,9 +614,8 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     fold.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".ptx-trace-cell.lost")
-    assert page.locator(".ptx-trace-cell.lost").all_inner_texts() == [
-        "1"
-    ]  # 2^-16 stands below the cut at 2^-15
+    # 2^-16 stands below the cut at 2^-15.
+    assert page.locator(".ptx-trace-cell.lost").all_inner_texts() == ["1"]
     assert "0x44800000" in body.inner_text() and fold.get_attribute("aria-expanded") == "true"
 
     # the cut is a line between the last kept bit and the lost one
@@ -963,9 +962,8 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     high = page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"]
     pick.select_option("binary")
     drawn({"10111110", "00110100", "11000000", "01000000"})
-    assert (
-        page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high
-    )  # a byte in each line
+    # A byte in each line.
+    assert page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high
     python("ex.view.zoom = 100")  # for which the camera may have come nearer
     pick.select_option("lane·element")
     ins = ptxlab.instruction(F16)
@@ -1348,6 +1346,5 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     assert tip["x"] + tip["width"] <= view["x"] + view["width"] + 1
     python("ex.view.colour_by, ex.view.zoom = 'lane', 300")
     screen.hover("D", 20, 100)
-    page.wait_for_function(
-        "() => !document.querySelector('.ptx-lens')"
-    )  # its numbers can be read as they are
+    # Its numbers can be read as they are.
+    page.wait_for_function("() => !document.querySelector('.ptx-lens')")

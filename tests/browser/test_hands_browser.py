@@ -269,9 +269,8 @@ def test_one_finger_scrolls_the_page_and_two_zoom_where_they_are(phone: Any, fol
         )
         swipe(phone, box["x"], box["y"], 150 if box["at"] > 150 else -150)
         phone.wait_for_function("(at) => Math.abs(scrollY - at) > 80", arg=box["at"])
-    assert (
-        phone.evaluate(f"() => {MODEL}.get('selected').name ?? ''") == ""
-    )  # no finger that moves on selects
+    # No finger that moves on selects.
+    assert phone.evaluate(f"() => {MODEL}.get('selected').name ?? ''") == ""
     assert not phone.locator(".ptx-tooltip.on").count()
     phone.evaluate("() => scrollTo(0, 0)")
     x, y = screen.middle("A", 8, 32)

@@ -143,9 +143,8 @@ def test_kernel_restart(book: Book, page: Any) -> None:
     shown.reads("D", 5, 0, "2")
     shown.type("A", 5, 6, "3")
     assert shown.drawn()
-    book.run(
-        1, "pass"
-    )  # prompts count from 1 again; the first cell shows a new number only if another ran before it
+    # Prompts count from 1 again; the first cell shows a new number only if another ran before it.
+    book.run(1, "pass")
     book.run(0)
     count(page, 2)
     again = Shown(page, 1)

@@ -209,9 +209,8 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
         "A", 4, 40
     )
     first, factor, before = screen.rect("A", 3, 32), screen.rect("SFA", 3, 2), screen.rect("A", 3, 31)
-    assert (
-        before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1
-    )  # it stands before its block
+    # It stands before its block.
+    assert before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1
 
     facts = screen.point("B", 20, 5)
     assert facts[-1] == "scaled by SFB[1][5] = 1"

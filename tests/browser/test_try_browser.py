@@ -66,9 +66,8 @@ def tab(address: str, page: Any) -> Iterator[Any]:
     def opened(asked: str = "") -> Any:
         page.goto("about:blank")
         page.goto(f"{address}try/{asked}")
-        page.evaluate(
-            "name => caches.open(name)", OTHERS
-        )  # before the service worker, which waits for Python
+        # Before the service worker, which waits for Python.
+        page.evaluate("name => caches.open(name)", OTHERS)
         return page
 
     yield opened

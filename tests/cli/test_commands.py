@@ -89,26 +89,48 @@ def test_list_on_a_terminal_has_headings_and_a_total(answer, monkeypatch: pytest
     assert lines[-1] == f"{len(ptxlab.catalog(target='sm_75'))} instructions"
 
 
-def test_show(answer) -> None:
-    text = answer("show", SP_S4, "--no-sass")
+@pytest.fixture
+def shown(answer):
+    """What `show` says about a sparse mma, without the machine code."""
+    return answer("show", SP_S4, "--no-sass")
+
+
+def test_show(shown) -> None:
+    text = shown
     parts = (SP_S4, "4:8 pair-wise", "0b0100", "measured", "missing on  sm_75", "asm volatile(", '"=r"(d[3])')
     assert [part for part in parts if part not in text] == []
     assert re.search(r"A +16x32 +s4 +2 +32 ", text)
-    assert "chip runs" not in text
+    assert "chip runs" not in text and "  lanes       32\n" in text
+
+
+def test_show_as_json(answer) -> None:
     facts = json.loads(answer("show", WGMMA, "--json", "--no-sass"))
     assert facts["instruction"] == WGMMA
     assert facts["targets"] == ["sm_90a"]
     assert facts["modifiers"]["imm_scale_a"] == [1, -1]
     assert [*facts["operands"][1].values()] == ["B", "64x24", "e4m3", "-", "-", "in shared memory"]
+
+
+def test_show_writes_a_call_in_cpp(answer) -> None:
     assert "wmma::mma_sync(d, a, b, c, false);" in answer("show", "wmma.m8n8k32.s4", "--no-sass")
-    long = answer("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
-    assert "  threads     128\n" in long and "  lanes       32\n" in text
-    assert "{%d0, %d1, ..., %d127}" in long
-    assert "%d126" not in long
+
+
+LONG = "wgmma.m64n256k16.f32.f16"
+
+
+def test_show_leaves_out_the_middle_of_many_registers(answer) -> None:
+    text = answer("show", LONG, "--no-sass")
+    assert "  threads     128\n" in text
+    assert "{%d0, %d1, ..., %d127}" in text
+    assert "%d126" not in text
+
+
+def test_show_fits_the_cell_of_a_notebook(answer, shown) -> None:
+    long = answer("show", LONG, "--no-sass")
     tensor = answer("show", "tcgen05.mma.sp.cta_group::2.kind::f16", "--no-sass")
-    assert max(map(len, f"{text}{long}{tensor}".splitlines())) <= 100  # what a cell of a notebook shows whole
+    assert max(map(len, f"{shown}{long}{tensor}".splitlines())) <= 100  # what a cell shows whole
     targets = " ".join(ptxlab.instruction(SP_S4).targets)
-    assert f"targets {targets} missing on" in " ".join(text.split())  # broken between words only
+    assert f"targets {targets} missing on" in " ".join(shown.split())  # broken between words only
 
 
 def test_show_says_what_the_chip_runs_or_what_to_install(answer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,17 +223,32 @@ def test_holds(answer) -> None:
     assert len(json.loads(answer("holds", S4, "A", "--lane", "5", "--json"))["elements"]) == 32
 
 
-def test_layout_in_every_form(answer) -> None:
+def test_layout_as_a_table(answer) -> None:
     table = answer("layout", S4, "A").splitlines()
     assert table[3].split() == ["m\\k", *(f"{i}..{i + 7}" for i in range(0, 64, 8))]
     first = [f"T{lane}:{{a8..a15}}" for lane in range(4, 8)]
     assert table[4 + 9].split()[1:6] == [*first, "T4:{a24..a31}"]
+    assert "T0:{a4..a7}" in answer("layout", SP_S4, "A", "--dense")
+    assert "0x0490" in answer("layout", WGMMA, "B")
+    assert (
+        answer("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1]
+        == "every element is held twice: a(i) again as a(i + 8)"
+    )
+
+
+def test_layout_as_rows(answer) -> None:
+    """CSV and JSON have every element."""
     rows = list(csv.DictReader(io.StringIO(answer("layout", S4, "C", "--csv"))))
     for row in rows:
         lane, i = int(row["lane"]), int(row["element"])
         assert (int(row["row"]), int(row["column"])) == (lane // 4 + 8 * (i // 2), lane % 4 * 2 + i % 2)
     assert len(rows) == 128
     assert len(json.loads(answer("layout", S4, "C", "--json"))["elements"]) == 128
+    rows = list(csv.DictReader(io.StringIO(answer("layout", WGMMA, "B", "--csv"))))
+    assert sorted(int(row["byte offset"]) for row in rows) == list(range(64 * 24))
+
+
+def test_layout_in_notations_and_as_a_picture(answer) -> None:
     assert (
         answer("layout", S4, "C", "--markdown").splitlines()[2]
         == "| 0 | T0:{c0,c1} | T1:{c0,c1} | T2:{c0,c1} | T3:{c0,c1} |"
@@ -221,17 +258,7 @@ def test_layout_in_every_form(answer) -> None:
         "row = groupID + ((i >> 1) * 8)",
         "col = (threadID_in_group * 2) + (i & 0x1)",
     ]
-    assert "T0:{a4..a7}" in answer("layout", SP_S4, "A", "--dense")
     assert ET.fromstring(answer("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
-    assert "0x0490" in answer("layout", WGMMA, "B")
-    bytes_ = [
-        int(row["byte offset"]) for row in csv.DictReader(io.StringIO(answer("layout", WGMMA, "B", "--csv")))
-    ]
-    assert sorted(bytes_) == list(range(64 * 24))
-    assert (
-        answer("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1]
-        == "every element is held twice: a(i) again as a(i + 8)"
-    )
 
 
 def test_pictures_without_a_title_and_for_a_dark_page(answer) -> None:
@@ -507,9 +534,12 @@ def test_simulate_ends_at_a_limit(answer, refused, tmp_path: Path) -> None:
     assert answer("simulate", str(file), "--limit", "5000")
 
 
-@pytest.mark.needs("cuda.core")
-def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Time, units and lines of one kernel; what changed between two."""
+SCALING = ("--grid", "32", "--block", "256", "--arg", "ones:f4:131072", "--arg", "16384")
+
+
+@pytest.fixture
+def scaling(tmp_path: Path) -> tuple[str, str]:
+    """Files of a kernel that touches every 8th word, and of one that touches each."""
     source = """extern "C" __global__ void scale(float* x, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += STEP)
     x[i * EVERY] *= 2;
@@ -517,24 +547,36 @@ def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.C
     before, after = tmp_path / "before.cu", tmp_path / "after.cu"
     before.write_text(f"#define STEP 8192\n#define EVERY 8\n{source}")
     after.write_text(f"#define STEP 8192\n#define EVERY 1\n{source}")
-    launch = ("--grid", "32", "--block", "256", "--arg", "ones:f4:131072", "--arg", "16384")
-    text = answer("profile", str(before), *launch)
-    assert "scale: " in text.splitlines()[0] and "µs on an H200, predicted" in text
-    assert re.search(r"^ +5 .*long scoreboard \d+ %.*x\[i \* EVERY\] \*= 2;$", text, re.MULTILINE)
-    text = answer("profile", "--compare", str(before), str(after), *launch)
-    assert re.search(r"^after.cu: .* times as fast as before.cu$", text.splitlines()[0])
-    assert re.search(r"^ +predicted µs +[\d.]+ +[\d.]+ +-\d+%$", text, re.MULTILINE)
-    assert "long scoreboard, cycles of warps" in text
-    facts = json.loads(answer("profile", str(after), *launch, "--json"))
-    assert facts["microseconds"] > 0 and facts["lines"]["5"]["long scoreboard"] > 0
-    assert main(["profile", str(after), "--chip", "A100", *launch]) == 1
-    assert "too little is known" in capsys.readouterr().err
-    assert main(["profile", str(after)]) == 1 and "takes 2 arguments" in capsys.readouterr().err
+    return str(before), str(after)
 
 
 @pytest.mark.needs("cuda.core")
-def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Conflicts, sectors, hazards and bounds, by line; --check error is exit status 1."""
+def test_profile_a_file(answer, scaling: tuple[str, str]) -> None:
+    """Time, units and lines, as a text and as JSON."""
+    text = answer("profile", scaling[0], *SCALING)
+    assert "scale: " in text.splitlines()[0] and "µs on an H200, predicted" in text
+    assert re.search(r"^ +5 .*long scoreboard \d+ %.*x\[i \* EVERY\] \*= 2;$", text, re.MULTILINE)
+    facts = json.loads(answer("profile", scaling[1], *SCALING, "--json"))
+    assert facts["microseconds"] > 0 and facts["lines"]["5"]["long scoreboard"] > 0
+
+
+@pytest.mark.needs("cuda.core")
+def test_profile_compares_two_files(answer, scaling: tuple[str, str]) -> None:
+    text = answer("profile", "--compare", *scaling, *SCALING)
+    assert re.search(r"^after.cu: .* times as fast as before.cu$", text.splitlines()[0])
+    assert re.search(r"^ +predicted µs +[\d.]+ +[\d.]+ +-\d+%$", text, re.MULTILINE)
+    assert "long scoreboard, cycles of warps" in text
+
+
+@pytest.mark.needs("cuda.core")
+def test_what_cannot_be_profiled_is_refused(refused, scaling: tuple[str, str]) -> None:
+    assert "too little is known" in refused("profile", scaling[1], "--chip", "A100", *SCALING)
+    assert "takes 2 arguments" in refused("profile", scaling[1])
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Path:
+    """The file of a kernel with bank conflicts and a race."""
     file = tmp_path / "columns.cu"
     file.write_text(
         """extern "C" __global__ void columns(float* out) {
@@ -543,7 +585,13 @@ def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[st
     out[threadIdx.x] = tile[(threadIdx.x ^ 32) * 32];
 }"""
     )
-    words = ("simulate", str(file), "--block", "64", "--arg", "zeros:f32:64")
+    return file
+
+
+@pytest.mark.needs("cuda.core")
+def test_simulate_finds_conflicts_and_hazards(answer, columns: Path) -> None:
+    """By line, with the sectors."""
+    words = ("simulate", str(columns), "--block", "64", "--arg", "zeros:f32:64")
     text = answer(*words, "--chip", "A100")
     assert re.search(r"^ +4 +\d+ +62 +4 +1  out", text, re.MULTILINE)
     assert (
@@ -552,11 +600,17 @@ def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (
         "bank conflicts: 124 wavefronts" in text and "put __syncthreads() between line 3 and line 4" in text
     )
-    assert main([*words, "--check", "error"]) == 1 and "line 4: warps 0 and 1" in capsys.readouterr().err
     assert "hazards:" not in answer(*words, "--check", "off")
+
+
+@pytest.mark.needs("cuda.core")
+def test_simulate_fails_where_a_kernel_does(columns: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hazard with --check error, an access out of bounds, and what does not compile."""
+    words = ("simulate", str(columns), "--block", "64", "--arg", "zeros:f32:64")
+    assert main([*words, "--check", "error"]) == 1 and "line 4: warps 0 and 1" in capsys.readouterr().err
     assert main([*words[:-1], "zeros:f32:8"]) == 1
     assert "columns.cu:4: st.global.f32: thread (8, 0, 0)" in capsys.readouterr().err
-    file.write_text("__global__ void columns() {\n  wrong;\n}")
+    columns.write_text("__global__ void columns() {\n  wrong;\n}")
     assert main([*words]) == 1 and "columns.cu(2): error" in capsys.readouterr().err
 
 

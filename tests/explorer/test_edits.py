@@ -528,9 +528,8 @@ def test_broken_chunk(mnemonic: str) -> None:
     chunk, group, keep = structure.chunk, structure.group, structure.keep
     first = 2 * chunk
     full = [str(place + 2) for place in range(keep)]
-    Paste("A", 3, first, ("\t" * group).join(full)).apply(
-        state
-    )  # one in each of the first groups: as many as are kept
+    # One in each of the first groups: as many as are kept.
+    Paste("A", 3, first, ("\t" * group).join(full)).apply(state)
     before = state.values("A").copy()
     column = first + keep * group
     error = refused(state, lambda: SetCell("A", 3, column, "1").apply(state), BrokenStructure)

@@ -94,9 +94,8 @@ def messy(ins: Instruction, seed: int) -> ExplorerState:
 def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other: Instruction) -> None:
     old, new = messy(one, 1), ExplorerState(other)
     notices = migrate_operands(old, new)
-    alone = (
-        one.mma_count != other.mma_count
-    )  # four stacked products meet a single one: the first of them counts
+    # Four stacked products meet a single one: the first of them counts.
+    alone = one.mma_count != other.mma_count
     for name, lines in (("A", ("m", "k")), ("B", ("k", "n")), ("C", ("m", "n"))):
         sizes = [
             tuple(getattr(ins, line) for line in lines) if alone else each.operation.operand(name).shape

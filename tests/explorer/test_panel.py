@@ -23,9 +23,10 @@ from tests.cases import each
 
 EVERY = mma_instructions()
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+# One of each kind.
 SAMPLE = list(
     {(ins.family, ins.a_type, ins.scale_vec, ins.mma_count): ins for ins in EVERY if ins.n <= 24}.values()
-)  # one of each kind
+)
 WARPGROUP = list(
     {
         (ins.family, ins.a_type, ins.n): ins

@@ -158,9 +158,8 @@ QUERIES: dict[str, Callable[[Instruction], bool]] = {
     "": lambda ins: True,
     "m16n8k64 s4 sparse": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
     "SPARSE   s4, m16n8k64": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
-    "f16 wmma": lambda ins: (
-        ins.family == "wmma" and "f16" in (ins.d_type, ins.c_type)
-    ),  # and no bf16, which is f32.bf16.bf16.f32
+    # And no bf16, which is f32.bf16.bf16.f32.
+    "f16 wmma": lambda ins: ins.family == "wmma" and "f16" in (ins.d_type, ins.c_type),
     "n8 wgmma": lambda ins: ins.n == 8 and ins.lanes == 128,  # and no n80
     "m64n2": lambda ins: ins.m == 64 and str(ins.n).startswith("2"),
     "k64": lambda ins: ins.k == 64,

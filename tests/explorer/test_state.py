@@ -46,6 +46,7 @@ from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each, refuses
 from tests.sampling import one_in
+from tests.texts import replaced
 
 pytest.importorskip("anywidget")
 
@@ -254,8 +255,9 @@ def screen(ex: Any) -> Any:
     return shown(ex.state), arrays, chips, look, ex.D.tobytes(), ex.state.random.bit_generator.state
 
 
-def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_it() -> None:
-    """f16, sparse FP8, s4 and back, with edits in between: every screen comes back, both ways."""
+@pytest.fixture
+def changed() -> tuple[ptxlab.Explorer, list[Any]]:
+    """f16, sparse FP8 and sparse s4, with edits in between; and the screens."""
     ex = ptxlab.explore(HALF)
     ex.apply(FillMatrix("A", "counting"))
     ex.apply(SetCell("A", 9, 13, "0.25"))
@@ -270,6 +272,14 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     ex.instruction = SPARSE
     ex.apply(SetOption("selector", 1))
     screens.append(screen(ex))
+    return ex, screens
+
+
+def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_it(
+    changed: tuple[ptxlab.Explorer, list[Any]],
+) -> None:
+    """Every screen comes back."""
+    ex, screens = changed
     ex.undo()
     assert ex.state.options["selector"] == 0
     ex.undo()
@@ -278,6 +288,16 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     assert screen(ex) == screens[0] and ex.A[9, 13] == 0.25
     ex.undo()
     assert ex.A[9, 13] != 0.25 and ex.instruction.mnemonic == HALF
+    for _ in range(9):
+        ex.undo()
+    assert not ex.view.toolbar["undo"] and ex.instruction.mnemonic == HALF
+
+
+def test_a_change_of_the_instruction_is_done_again(changed: tuple[ptxlab.Explorer, list[Any]]) -> None:
+    """The same screens, on the way forward, which an edit ends."""
+    ex, screens = changed
+    for _ in range(4):
+        ex.undo()
     for _ in range(2):
         ex.redo()
     assert screen(ex) == screens[1]
@@ -287,9 +307,8 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (True, False)
     for _ in range(9):
         ex.undo()
-    assert not ex.view.toolbar["undo"] and ex.instruction.mnemonic == HALF
     ex.C = np.ones((16, 8))
-    assert not ex.view.toolbar["redo"], "an edit after an undo ends the way forward"
+    assert not ex.view.toolbar["redo"]
 
 
 @pytest.mark.slow
@@ -455,7 +474,7 @@ def test_a_link_keeps_every_bit(ins: Instruction) -> None:
 
 
 def test_a_link_opens_the_same_screen() -> None:
-    ex = ptxlab.explore(WGMMA.replace("e5m2", "e4m3"))
+    ex = ptxlab.explore(replaced(WGMMA, "e5m2", "e4m3"))
     ex.instruction = ptxlab.instruction(WGMMA).a_from("shared")
     ex.selection, ex.lane, ex.view.colour_by, ex.view.show_c, ex.view.zoom = (
         ("D", 63, 7),
@@ -838,33 +857,63 @@ def test_undo_sends_what_it_changes() -> None:
 # -- two chips -------------------------------------------------------------------------------------------
 
 
-def test_two_chips_side_by_side() -> None:
-    """32768 + 1/1024 is exact in the 25 bits that Hopper keeps, not in Ampere's 24."""
+def test_the_chips_are_those_with_a_model() -> None:
     ex = ptxlab.explore(HALF)
-    ins = ex.instruction
     assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
     assert {chip for _, chip in ex.view.toolbar["chips"]} - {"GPU"} == {
-        chip for chip in GENERATIONS if has(ins, chip)
+        chip for chip in GENERATIONS if has(ex.instruction, chip)
     }
+
+
+@pytest.fixture
+def against_ampere() -> ptxlab.Explorer:
+    """Hopper beside Ampere: 32768 + 1/1024 is exact in the 25 bits of the one, not in the 24 of the other."""
+    ex = with_large_sums()
+    ex.against = "sm_80"
+    return ex
+
+
+def with_large_sums() -> ptxlab.Explorer:
+    """Random matrices whose sums the chips round differently."""
+    ex = ptxlab.explore(HALF)
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
-    ex.against = "sm_80"
-    registers = [ex.registers[name] for name in "ABC"]
-    hopper, ampere = (ins.d.unpack_codes(ins.emulate(*registers, model=chip)) for chip in ("sm_90", "sm_80"))
+    return ex
+
+
+def words_of(ex: ptxlab.Explorer, chip: str) -> Any:
+    """The registers of D that a chip gives."""
+    return ex.instruction.emulate(*(ex.registers[name] for name in "ABC"), model=chip)
+
+
+def test_two_chips_side_by_side(against_ampere: ptxlab.Explorer) -> None:
+    ex = against_ampere
+    hopper, ampere = (ex.instruction.d.unpack_codes(words_of(ex, chip)) for chip in ("sm_90", "sm_80"))
     np.testing.assert_array_equal(ex.differ, hopper != ampere)
     assert 0 < ex.differ.sum() < 128
     sent = ex.view.D
     np.testing.assert_array_equal(np.frombuffer(sent["codes"], np.uint32).reshape(16, 8), hopper)
     np.testing.assert_array_equal(np.frombuffer(sent["other_codes"], np.uint32).reshape(16, 8), ampere)
     assert sent["differ_count"] == ex.differ.sum() and sent["chips"] == ["sm_90", "sm_80"]
+
+
+def test_a_chip_is_chosen_on_the_page(against_ampere: ptxlab.Explorer) -> None:
+    """And compared with itself, or with none."""
+    ex = against_ampere
+    ampere = words_of(ex, "sm_80")
     ex.page._handle_custom_msg({"type": "set_chips", "chip": "sm_80", "against": "sm_80"}, None)
-    np.testing.assert_array_equal(ex.D, ins.d.unpack(ins.emulate(*registers, model="sm_80")))
-    np.testing.assert_array_equal(ex.registers["D"], ins.emulate(*registers, model="sm_80"))
+    np.testing.assert_array_equal(ex.D, ex.instruction.d.unpack(ampere))
+    np.testing.assert_array_equal(ex.registers["D"], ampere)
     assert (ex.chip, ex.view.D["differ_count"]) == ("sm_80", 0)
     ex.page._handle_custom_msg({"type": "set_chips", "chip": "sm_80", "against": None}, None)
     assert ex.against is None and "differ" not in ex.view.D
     ex.view.tracing, ex.selection = True, ("D", 0, 0)
-    assert ex.state.trace(0, 0).code == ampere[0, 0]
+    assert ex.state.trace(0, 0).code == ex.instruction.d.unpack_codes(ampere)[0, 0]
+
+
+def test_chips_without_a_model_are_refused(against_ampere: ptxlab.Explorer) -> None:
+    """And another instruction begins with its own."""
+    ex = against_ampere
     for bad in ("sm_70", "moon", 5):
         with pytest.raises(PtxlabError, match="takes sm_90, sm_80"):
             ex.chip = bad
@@ -985,8 +1034,9 @@ def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
     assert "application/vnd.jupyter.widget-view+json" in quiet._repr_mimebundle_()[0]
 
 
-def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling, running, the time; compared with the model of the GPU's chip; every press runs again."""
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A GPU of sm_80, which its model stands for; what was compiled and run there."""
     ran: list[str] = []
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(ptxlab.gpu, "status", lambda ins=None: "a GPU is ready")
@@ -999,9 +1049,12 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
         return emulate(operands, model="sm_80")
 
     monkeypatch.setattr(ptxlab.gpu, "run", run)
-    ex = ptxlab.explore(HALF)
-    rng = np.random.default_rng(1)
-    ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
+    return ran
+
+
+def test_the_gpu_button_says_what_it_does(ran: list[str]) -> None:
+    """Compiling, running, the time; compared with the model of the GPU's chip."""
+    ex = with_large_sums()
     statuses: list[tuple[str, bool]] = []
     ex.view.observe(
         lambda: statuses.append((ex.view.toolbar["gpu"]["status"], ex.view.toolbar["gpu"]["busy"])), "toolbar"
@@ -1010,10 +1063,22 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert statuses[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
     assert statuses[-1][0].startswith("the GPU took ") and not statuses[-1][1]
     assert (ex.chip, ex.against, ex.differ.sum(), ran) == ("sm_80", "GPU", 0, ["sm_80", "run"])
+
+
+def test_the_gpu_runs_again_for_every_press_and_not_for_another_chip(ran: list[str]) -> None:
+    ex = with_large_sums()
+    ex.run()
+    assert ran == ["sm_80", "run"]
     ex.run()
     assert ran == ["sm_80", "run", "sm_80", "run"]
     ex.chip = "sm_90"
     assert 0 < ex.differ.sum() < 128 and ran[-1] == "run" and len(ran) == 4
+
+
+@pytest.mark.usefixtures("ran")
+def test_the_gpu_button_can_be_pressed_again_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    ex = ptxlab.explore(HALF)
+    ex.run()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise PtxlabError("the compiler is not installed")
@@ -1022,7 +1087,7 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     before = ex.view.toolbar
     ex.page._handle_custom_msg({"type": "run_on_gpu"}, None)
     assert ex.view.problem == "the compiler is not installed"
-    assert ex.view.toolbar == before and not before["gpu"]["busy"], "the button can be pressed again"
+    assert ex.view.toolbar == before and not before["gpu"]["busy"]
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)
     refuses("a GPU is ready", ex.run)
 

@@ -36,6 +36,7 @@ from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
 from tests.cases import refuses
+from tests.texts import replaced
 
 pytest.importorskip("anywidget")
 
@@ -215,33 +216,54 @@ def test_what_is_added_is_d_itself() -> None:
     assert "accumulator" not in plain and plain["matrices"]["C"]["label"] == "C"
 
 
-def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
-    """A field, all bits, a link; what is wrong is said, and what cannot be changes nothing."""
+def set_field(ex: ptxlab.Explorer, name: str, text: str) -> str:
+    """What the page says when a field of the matrix descriptor is typed; empty for nothing."""
+    ex.view.problem = ""
+    ex.page._handle_custom_msg({"type": "set_memory_field", "name": name, "text": text}, [])
+    return str(ex.view.problem)
+
+
+@pytest.fixture
+def moved() -> ptxlab.Explorer:
+    """B in shared memory with another swizzle at another address, whose base offset does not fit."""
     ex = ptxlab.explore(F16, m=64, n=32)
-
-    def set_field(name: str, text: str) -> str:
-        ex.view.problem = ""
-        ex.page._handle_custom_msg({"type": "set_memory_field", "name": name, "text": text}, [])
-        return str(ex.view.problem)
-
-    assert "no tile of wgmma or tcgen05.mma is shown" in set_field("stride", "512")
+    assert "no tile of wgmma or tcgen05.mma is shown" in set_field(ex, "stride", "512")
     ex.show_memory("B")
-    plain = Tile(16, 32, 16, swizzle=64)
-    assert not set_field("swizzle", "64B") and not set_field("address", "0x480")
-    shown = ex.view.memory["descriptor"]
+    assert not set_field(ex, "swizzle", "64B") and not set_field(ex, "address", "0x480")
+    return ex
+
+
+@pytest.fixture
+def mended(moved: ptxlab.Explorer) -> ptxlab.Explorer:
+    """The same with the base offset that belongs there, and another stride."""
+    assert not set_field(moved, "base_offset", "1") and not set_field(moved, "stride", "1024")
+    return moved
+
+
+MENDED = Tcgen05Descriptor(0x480, 16, 1024, 64, base_offset=1)
+
+
+def test_fields_of_the_matrix_descriptor_follow_the_swizzle(moved: ptxlab.Explorer) -> None:
+    shown = moved.view.memory["descriptor"]
     fields = {field["name"]: field["text"] for field in shown["fields"]}
-    assert fields["stride"] == str(plain.stride) and ex.view.memory["swizzle"] == 64
+    plain = Tile(16, 32, 16, swizzle=64)
+    assert fields["stride"] == str(plain.stride) and moved.view.memory["swizzle"] == 64
     assert shown["problems"] == ["base offset 0: a swizzle pattern that starts at 0x480 has base offset 1"]
-    assert not set_field("base_offset", "1") and not set_field("stride", "1024")
-    descriptor = Tcgen05Descriptor(0x480, 16, 1024, 64, base_offset=1)
-    assert ex.view.memory["descriptor"]["hex"] == f"0x{descriptor.code:016x}"
-    assert not ex.view.memory["descriptor"]["problems"]
+
+
+def test_the_matrix_descriptor_moves_b_in_shared_memory(mended: ptxlab.Explorer) -> None:
+    memory = mended.view.memory
+    assert memory["descriptor"]["hex"] == f"0x{MENDED.code:016x}"
+    assert not memory["descriptor"]["problems"]
     rows, k = np.arange(32), np.arange(16)[:, None]
-    byte = np.frombuffer(ex.view.memory["byte"], np.int32).reshape(16, 32)
-    assert np.array_equal(byte, descriptor.addresses(rows, k))
-    assert ptxlab.explore(ex.link).view.memory["byte"] == ex.view.memory["byte"]
-    before = ex.view.memory
-    for name, text, sentence in (
+    byte = np.frombuffer(memory["byte"], np.int32).reshape(16, 32)
+    assert np.array_equal(byte, MENDED.addresses(rows, k))
+    assert ptxlab.explore(mended.link).view.memory["byte"] == memory["byte"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
         ("stride", "256", "B[0][4] and B[0][8] would both be read from byte 0x5a0"),
         ("stride", "100", "found '100'; it takes a multiple of 16 bytes below 0x40000"),
         ("address", "0x40000", "a block has at most 232448 bytes"),
@@ -250,16 +272,35 @@ def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
         ("swizzle", "128B_BASE32B", "moves 16 bytes at a time"),
         ("swizzle", "7", "there are none, 32B"),
         ("moon", "1", "has no field 'moon'"),
-    ):
-        assert sentence in set_field(name, text)
-    for code, sentence in ((1 << 53, "bits 46-48 are 0"), ("twelve", "64 bits in hexadecimal")):
-        refuses(sentence, ex.show_memory, "B", descriptor=code)
-    assert ex.view.memory is before
-    ex.show_memory("B", descriptor=descriptor.code)
-    ex.apply(SetDescriptorField("transpose_b", "1"))  # where this descriptor would read bytes twice, or not
+    ],
+)
+def test_a_field_that_cannot_be_changes_nothing(
+    mended: ptxlab.Explorer, name: str, text: str, sentence: str
+) -> None:
+    before = mended.view.memory
+    assert sentence in set_field(mended, name, text)
+    assert mended.view.memory is before
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "sentence"), [(1 << 53, "bits 46-48 are 0"), ("twelve", "64 bits in hexadecimal")]
+)
+def test_a_descriptor_that_cannot_be_changes_nothing(
+    mended: ptxlab.Explorer, descriptor: Any, sentence: str
+) -> None:
+    before = mended.view.memory
+    refuses(sentence, mended.show_memory, "B", descriptor=descriptor)
+    assert mended.view.memory is before
+
+
+def test_the_shown_tile_follows_the_instruction(mended: ptxlab.Explorer) -> None:
+    """Also where the descriptor would read bytes twice, or not be legal."""
+    ex = mended
+    ex.show_memory("B", descriptor=MENDED.code)
+    ex.apply(SetDescriptorField("transpose_b", "1"))
     assert ex.view.memory["name"] == "B" and ex.view.memory["major"] == "row"
     ex.instruction = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
-    assert not set_field("swizzle", "32B") and ex.view.memory["descriptor"]["hex"] == "0xc000001000010000"
+    assert not set_field(ex, "swizzle", "32B") and ex.view.memory["descriptor"]["hex"] == "0xc000001000010000"
     refuses("A of .* is in registers", ex.show_memory, "A", descriptor=0)
 
 
@@ -299,7 +340,7 @@ def test_scale_factors_stay_with_their_rows() -> None:
     ex = ptxlab.explore(NVFP4, n=16)
     scales = np.where(np.arange(128)[:, None] % 2, 2.0, 1.0) * np.ones((1, 4))
     ex.scale_a = scales
-    ex.apply(ChooseInstruction(NVFP4.replace("::1", "::2")))
+    ex.apply(ChooseInstruction(replaced(NVFP4, "::1", "::2")))
     assert ex.scale_a.shape == (256, 4) if ex.instruction.m == 256 else (128, 4)
     np.testing.assert_array_equal(ex.scale_a[:128], scales)
     assert (ex.scale_a[128:] == 1).all()
@@ -479,9 +520,11 @@ def test_the_explorer_goes_from_products_to_transfers_and_back() -> None:
     assert ex.chip == "sm_100" and not ex.view.notice
 
 
+LOAD, SHIFT = "tcgen05.ld.sync.aligned.32x32b.x4.b32", "tcgen05.shift.cta_group::1.down"
+
+
 def test_one_history_crosses_products_and_transfers() -> None:
     """Undo and redo go through both kinds, and bring back words, matrices, selections and random numbers."""
-    load, shift = "tcgen05.ld.sync.aligned.32x32b.x4.b32", "tcgen05.shift.cta_group::1.down"
     ex = ptxlab.explore(F16, n=16)
     shown: list[tuple[str, bytes, bytes]] = []
 
@@ -494,12 +537,12 @@ def test_one_history_crosses_products_and_transfers() -> None:
     ex.selection = "D", 9, 3
     for edit in (
         FillMatrix("A", "random"),
-        ChooseInstruction(load),
+        ChooseInstruction(LOAD),
         SetRegister("A", 3, 1, "0xcafe"),
         FillMatrix("A", "random"),
         ChooseInstruction(S4),
         FillMatrix("B", "random"),
-        ChooseInstruction(shift),
+        ChooseInstruction(SHIFT),
         ChooseInstruction(S4),
     ):
         ex.apply(edit)
@@ -513,9 +556,13 @@ def test_one_history_crosses_products_and_transfers() -> None:
         assert (ex.view.instruction["mnemonic"], ex.view.A["codes"], ex.view.D["codes"]) == step
         np.testing.assert_array_equal(ptxlab.explore(ex.link).D, ex.D)
     assert not ex.view.toolbar["redo"]
+
+
+def test_edits_of_both_kinds_are_made_together_or_not_at_all() -> None:
+    ex = ptxlab.explore(S4)
     with pytest.raises(PtxlabError, match="multiplies matrices"):
         ex.apply(
-            ChooseInstruction(load),
+            ChooseInstruction(LOAD),
             SetTransfer("column", "3"),
             ChooseInstruction(S4),
             SetTransfer("column", "3"),
@@ -541,29 +588,62 @@ def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> Non
     assert ex.chip == "" and "no model" in ex.view.toolbar["chips"][0]
 
 
-def test_masks_are_typed_and_change_d() -> None:
+@pytest.fixture
+def with_disabled_lanes() -> ptxlab.Explorer:
+    """Lanes 0 to 3 and 64 are not written; C is 7."""
+    ex = ptxlab.explore(F16, n=16)
+    ex.C = np.full(ex.C.shape, 7.0)
+    ex.apply(SetMask("disable_output_lane", "0..3, 64"))
+    return ex
+
+
+@pytest.fixture
+def with_zero_columns() -> ptxlab.Explorer:
+    """Of every 7 columns of B, 3 are zero."""
+    ex = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
+    ex.apply(SetMask("zero_column_mask", "use 4, skip 3"))
+    return ex
+
+
+def test_lanes_that_are_disabled_keep_d() -> None:
     ex = ptxlab.explore(F16, n=16)
     before = ex.D
     ex.C = np.full(ex.C.shape, 7.0)
     ex.apply(SetMask("disable_output_lane", "0..3, 64"))
     kept = np.isin(np.arange(128), [0, 1, 2, 3, 64])
     np.testing.assert_array_equal(ex.D, np.where(kept[:, None], 7, before + 7))
+
+
+def test_disabled_lanes_are_shown_in_code_and_in_links(with_disabled_lanes: ptxlab.Explorer) -> None:
+    ex = with_disabled_lanes
     assert ex.view.toolbar["options"][-1]["text"] == "0..3, 64"
     assert ex.view.instruction["disabled_lanes"] == [0, 1, 2, 3, 64]
     assert "disable_output_lane=0x1000000000000000f" in ex.code()
     np.testing.assert_array_equal(ptxlab.explore(ex.link).D, ex.D)
     ex.selection = "D", 3, 5
     assert ex.view.trace == {}  # nothing was computed there
+
+
+def test_disabled_lanes_stay_with_another_type(with_disabled_lanes: ptxlab.Explorer) -> None:
+    ex = with_disabled_lanes
     ex.apply(ChooseInstruction("tcgen05.mma.cta_group::1.kind::tf32"))
     assert ex.state.operation.modifiers.disable_output_lane == 0x1000000000000000F
-    ws = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
-    ws.apply(SetMask("zero_column_mask", "use 4, skip 3"))
+
+
+def test_columns_of_b_are_zero_or_another(with_zero_columns: ptxlab.Explorer) -> None:
+    ws = with_zero_columns
     assert not ws.D[:, 4:7].any() and ws.D[:, 3].any()
     assert ws.view.instruction["zero_columns"][:4] == [4, 5, 6, 11]
     far = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64, max_shift=8)
     far.apply(SetMask("zero_column_mask", "use 4, skip 3, shift 2"))
     np.testing.assert_array_equal(far.D[:, :4], (far.A @ far.B)[:, 2:6])
     assert far.B.shape == (16, 72) and far.state.column_of_b(0, 3) == 5
+
+
+def test_masks_that_cannot_be_are_refused(
+    with_disabled_lanes: ptxlab.Explorer, with_zero_columns: ptxlab.Explorer
+) -> None:
+    ex, ws = with_disabled_lanes, with_zero_columns
     for explorer, name, text, sentence in (
         (ex, "disable_output_lane", "0..128", "type lanes from 0 to 127"),
         (ex, "zero_column_mask", "use 4, skip 3", "has no mask 'zero_column_mask'; it has disable_output"),
@@ -574,7 +654,10 @@ def test_masks_are_typed_and_change_d() -> None:
             explorer.apply(SetMask(name, text))
 
 
-@pytest.mark.parametrize("name", ["layout F", "layout B", "layout G", "scales", "sparse"])
+ASKED = ("layout F", "layout B", "layout G", "scales", "sparse")
+
+
+@pytest.mark.parametrize("name", ASKED)
 def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
     """Right answers are right, as the layouts and `slots` say; texts give the same question back."""
     state, random = state_of(name), np.random.default_rng(5)
@@ -599,7 +682,15 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
             assert not question.judge(f"{thread} {(register + 1) % 4}").right
         if kind == "field":
             assert not ins.faults(int(short.text.split()[-1], 16)) and not question.judge("7").right
-    assert parse_question(state, "where is D[3][5]?", random) == ShortQuestion("word D[3][5]")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_questions_about_tensor_memory_are_typed(name: str, rng: np.random.Generator) -> None:
+    state = state_of(name)
+    state.load = LoadRequest("16x256b", count=1)
+    ins = state.ins
+    assert isinstance(ins, Tcgen05Mma)
+    assert parse_question(state, "where is D[3][5]?", rng) == ShortQuestion("word D[3][5]")
     assert "where" not in kinds_of(state)
     for text, sentence in (
         ("word B[0][0]", "B is not in tensor memory"),
@@ -607,7 +698,12 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
         ("reach lane 128", "128"),
         ("thread A[0][0]", "a cell of D"),
     ):
-        refuses(sentence, parse_question, state, text, random)
+        refuses(sentence, parse_question, state, text, rng)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_answer_that_cannot_be_read_says_what_to_type(name: str) -> None:
+    state = state_of(name)
     with pytest.raises(PtxlabError, match="type lane 36 column 3|type CTA 0 lane 36"):
         Quiz(state, [ShortQuestion("word D[0][0]")]).answer("lane 3")
 

@@ -596,11 +596,12 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     assert ex.view.trace["title"] == f"D[9][3] = {ex.D[9, 3]} of {DENSE}"
     json.dumps(ex.view.trace)
 
+    # A is edited next: the trace stays with the cell of D.
     ex.view.selected = {
         "name": "A",
         "row": 9,
         "column": 2,
-    }  # A is edited next: the trace stays with the cell of D
+    }
     ex.A = np.zeros((16, 64))
     assert ex.view.trace["title"] == f"D[9][3] = 0 of {DENSE}"
     (grid,) = ex.view.trace["grids"]
@@ -641,6 +642,7 @@ def test_steps_of_an_integer_dot_product() -> None:
 def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> None:
     ex = ptxlab.explore(SPARSE)
     ex.view.selected = {"name": "D", "row": 5, "column": 2}
+    # Pairs of a chunk of 8.
     keeps = {
         0b0100: (0, 1),
         0b1000: (0, 2),
@@ -648,7 +650,7 @@ def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> Non
         0b1001: (1, 2),
         0b1101: (1, 3),
         0b1110: (2, 3),
-    }  # pairs of a chunk of 8
+    }
     expected = [
         8 * chunk + 2 * pair + half
         for chunk, code in enumerate(ex.metadata[5])

@@ -20,12 +20,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX
 root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path / "some" / "cache"))
-    return tmp_path / "some" / "cache"
-
-
 def own(cache: Path) -> Path:
     return cache / f"user-{os.geteuid()}"
 

@@ -306,12 +306,6 @@ def test_selector_is_part_of_the_source() -> None:
 # -- the cache --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 SOURCE = 'extern "C" __global__ void nothing(int* p) { *p = 1; }'
 
 

@@ -279,9 +279,8 @@ def test_ldmatrix_makes_the_fragments_of_mma(rng: np.random.Generator) -> None:
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     A, B = rng.integers(0, 1 << 16, (16, 16)), rng.integers(0, 1 << 16, (16, 8))
     lane = np.arange(32)
-    corners = (
-        lane % 16 * 48 + lane // 16 * 16
-    )  # a row of A at 48 bytes; matrices: up left, down left, up right, down right
+    # A row of A at 48 bytes; matrices: up left, down left, up right, down right.
+    corners = lane % 16 * 48 + lane // 16 * 16
     assert np.array_equal(
         row("ldmatrix.sync.aligned.m8n8.x4.shared.b16").emulate(tile(A, 48, 16), corners), ins.a.pack_codes(A)
     )
@@ -317,9 +316,8 @@ def test_packed_formats_feed_f8f6f4(
     )
     B = rng.integers(0, 1 << bits, (32, 8))
     form = row(f"ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.{source_format}")
-    wide = np.concatenate(
-        [B, rng.integers(0, 1 << bits, (32, 8))], axis=1
-    )  # two B side by side: 32 rows of 16
+    # Two B side by side: 32 rows of 16.
+    wide = np.concatenate([B, rng.integers(0, 1 << bits, (32, 8))], axis=1)
     registers = form.emulate(tile(wide, 16, bits), form.addresses()) << shift
     for second, codes in enumerate((wide[:, :8], wide[:, 8:])):
         assert np.array_equal(registers[:, second::2], ins.b.pack_codes(codes))

@@ -225,9 +225,8 @@ def test_a_kernel_of_ptx_has_two_listings(shell: Any, monkeypatch: pytest.Monkey
 def test_names_of_instructions_complete_inside_quotes(shell: Any) -> None:
     whole = complete(shell, 'ptxlab.instruction("mma.m16n8k64.')
     assert whole == ['ptxlab.instruction("mma.m16n8k64.s4', 'ptxlab.instruction("mma.m16n8k64.u4']
-    assert complete(shell, "x = 'mma.sp::ord") == [
-        "x = 'mma.sp::ordered_metadata."
-    ]  # too many: the next part
+    # Too many: the next part.
+    assert complete(shell, "x = 'mma.sp::ord") == ["x = 'mma.sp::ordered_metadata."]
     assert complete(shell, "x = mma.m16n8k64.") == []
     assert complete(shell, "%%ptx\n    movm") == ["%%ptx\n    movmatrix.sync.aligned.m8n8.trans.b16"]
     assert complete(shell, 'x = "nothing') == []

@@ -97,9 +97,8 @@ def test_gemm_is_matmul(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()
     result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
-    seen = result.operands(
-        warp=4 * 3 + 1, index=2
-    )  # block (1, 1): rows 64 on, columns 64 on; its second warp
+    # Block (1, 1): rows 64 on, columns 64 on; its second warp.
+    seen = result.operands(warp=4 * 3 + 1, index=2)
     assert (seen.ins.a.unpack(seen.a) == a[64:80, :16]).all()
     assert (seen.ins.b.unpack(seen.b) == b[112:120, :16].T).all()
     expected = ptxlab.matmul(a, b.T, instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -25,9 +25,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     stream = Terminal()
-    monkeypatch.setattr(
-        bars, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules)
-    )  # pytest puts its own into sys
+    # pytest puts its own into sys.
+    monkeypatch.setattr(bars, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
     monkeypatch.setattr(bars, "_DELAY", 0.0)
     return stream
 

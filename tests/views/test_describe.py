@@ -636,9 +636,8 @@ def test_the_places_that_explain_names_hold_the_factors(
         total += int(x) ^ int(y) if ins.bit_op == "xor" else int(x) * int(y)
         seen.add(term.k)
     assert len(seen) == ins.a.shape[1]
-    columns = (
-        slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)
-    )  # the quad pairs of mma.m8n8k4
+    # The quad pairs of mma.m8n8k4.
+    columns = slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)
     right = A[row] ^ B[:, columns][:, col] if ins.bit_op == "xor" else A[row] * B[:, columns][:, col]
     assert total == right.sum()
     (code,) = fetch(ins, "C", c, explanation.c)

@@ -213,9 +213,8 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
 @pytest.mark.slow
 def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -> None:
     drawing = picture.drawing()
-    assert drawing.width <= (
-        1000 if picture is pictures()["trace f64"] else 848
-    )  # 53 bits and a margin cannot be folded
+    # 53 bits and a margin cannot be folded.
+    assert drawing.width <= (1000 if picture is pictures()["trace f64"] else 848)
     assert all(word.size >= 11 for word in drawing.words)
     for panel in drawing.panels:
         for cell in panel.grid.cells:

@@ -233,14 +233,12 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
     fills = Counter(path.get("fill") for path in root.iter(f"{space}path") if path.get("fill"))
-    assert (
-        10 < sum(fills.values()) <= 5 * 34
-    )  # a path for each colour of a matrix, not a rectangle for each element
+    # A path for each colour of a matrix, not a rectangle for each element.
+    assert 10 < sum(fills.values()) <= 5 * 34
     heat = figures.chart(picture).data[0]
     assert heat.text[0, 0].startswith("compressed A[0][0] = ")
-    assert (
-        views.product(S4, *factors(S4, rng), shown="lane").subtitle == views.product(S4).subtitle
-    )  # holders one by one have no room
+    # Holders one by one have no room.
+    assert views.product(S4, *factors(S4, rng), shown="lane").subtitle == views.product(S4).subtitle
 
 
 @pytest.mark.parametrize(
@@ -371,11 +369,12 @@ def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_d
             for word in root.iter("{http://www.w3.org/2000/svg}text")
             if word.get("fill", "").startswith("#")
         ]
+        # On cells of full colour only.
         assert {word.get("fill") for word in words} <= {
             palette.INK,
             palette.PAPER,
             palette.mix(palette.INK, 0.78),
-        }  # on cells of full colour only
+        }
 
 
 @pytest.mark.parametrize(
