@@ -546,9 +546,9 @@ def _consume(answer: object) -> Sentences:
         f"been read. {_stopped(record)}",
         when(_is_crowded(record)): "`empty[s]` gets more arrivals than it expects: one from each of the 128 "
         "threads, for each tile.",
-        when(released[:1] and released[0].amount < 128): f"{sum(step.amount for step in released[:1])} "
-        "threads arrive at `empty[s]`, and it expects 128 arrivals: every thread says for itself that it "
-        "has read.",
+        when(released[:1] and released[0].amount < 128): "`empty[s]` gets "
+        f"{counted(sum(step.amount for step in released[:1]), 'arrival')} from a warp, and it expects 128 in "
+        "all: every thread says for itself that it has read.",
         when(races): "The stage is released before it is read: the producer may overwrite it meanwhile. "
         f"{_stopped(record)}",
         when(record.complaint or record.hazards): _stopped(record),
