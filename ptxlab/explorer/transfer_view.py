@@ -94,7 +94,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
             "places": {"A": _place(transfer, "A", 0), "D": _place(transfer, "D", 1)},
             "blocks": [_block(transfer, name) for name in ("A", "D")],
         },
-        "move": {
+        "transfer": {
             "family": form.family,
             "registers": transfer.matrix_in_registers,
             "halves": bool(tensor and tensor.ins.pack),

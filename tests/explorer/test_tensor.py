@@ -445,13 +445,13 @@ def test_unpacked_words_come_from_the_words_of_their_bits() -> None:
 def test_what_can_be_chosen_of_a_move_is_legal() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
         first = first_transfer(transfers(family)[0])
-        for control in transfer_info(first)["move"]["controls"]:
+        for control in transfer_info(first)["transfer"]["controls"]:
             state = ExplorerState(first.ins)
             values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
             for value in values:
                 SetTransfer(control["name"], value).apply(state)
                 now = {
-                    each["name"]: each["value"] for each in transfer_info(state.transfer)["move"]["controls"]
+                    each["name"]: each["value"] for each in transfer_info(state.transfer)["transfer"]["controls"]
                 }
                 assert now[control["name"]] == value, (family, control["name"])
 

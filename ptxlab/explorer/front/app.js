@@ -127,10 +127,10 @@ export class App {
       });
     };
     for (const name of [...REDRAWN, ...MATRICES]) model.on(`change:${name}`, refreshOnce);
-    model.on("change:zoom", () => this.scene.camera.follow());
-    model.on("change:step", () => this.timeline.followStep());
+    model.on("change:zoom", () => this.scene.camera.zoomToModel());
+    model.on("change:step", () => this.timeline.goToModelStep());
     model.on("change:selected", () => {
-      if (!pending) this.selection.followModel(); // refresh() does otherwise, when all it needs is there
+      if (!pending) this.selection.readFromModel(); // refresh() does otherwise, when all it needs is there
     });
     for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
       model.on(`change:${name}`, () => {
@@ -141,10 +141,10 @@ export class App {
     model.on("change:notice", () => this.layout()); // it takes a line above the matrices
     model.on("change:refusal", () => this.pointing.drawMarksSoon());
     model.on("change:quiz", () => {
-      this.quiz.follow();
+      this.quiz.readFromModel();
       if (this.content.quiz.open && !this.timeline.idle) this.timeline.goHome();
     });
-    model.on("change:selected", () => this.timeline.follow());
+    model.on("change:selected", () => this.timeline.updateFrames());
     model.on("change:picker_index", () => this.picker.update());
     model.on("msg:custom", (message) => {
       if (message.searched) this.differences.setBusy(false);
@@ -153,7 +153,7 @@ export class App {
     for (const name of ["trace", "tracing"])
       model.on(`change:${name}`, () => {
         this.tracePanel.update();
-        this.timeline.follow();
+        this.timeline.updateFrames();
       });
   }
 
@@ -212,22 +212,22 @@ export class App {
     const before = { ...content.matrices };
     if (!content.read()) return; // some matrices are still on their way
     this.selection.dropIfGone();
-    this.followSelector(before.E);
+    this.chooseLaneOfSelector(before.E);
     content.readLook();
     this.showPanesOrMemory();
-    this.memory.follow();
-    this.tensor.follow();
+    this.memory.readFromModel();
+    this.tensor.readFromModel();
     content.measure();
     const isNew = this.drawParts();
     afterPaint(() => flashChanges(this.scene.panes, before)); // D is on the screen first
-    this.tooltip.change();
+    this.tooltip.updateContent();
     this.problem.update();
-    this.timeline.follow();
+    this.timeline.updateFrames();
     if (isNew && this.timeline.node.offsetHeight > TIMELINE) this.layout(); // its words take more lines
-    this.selection.followModel();
+    this.selection.readFromModel();
     this.status.update();
     this.quiz.markFields();
-    this.quiz.follow();
+    this.quiz.readFromModel();
     this.quiz.showStart();
     this.header.nameBox.suggest();
   }
@@ -235,25 +235,27 @@ export class App {
   // Another selector reads the metadata of other lanes of each four: where the chosen lane supplied it, the one
   // that does now is chosen.
   /** @param {Matrix | undefined} before */
-  followSelector(before) {
+  chooseLaneOfSelector(before) {
     const { E } = /** @type {AnyMatrices} */ (this.content.matrices);
     if (!before?.lane || !E?.lane || before.rows !== E.rows || this.content.quiz.open) return;
     const chosen = this.content.lane;
     if (!cellsOf(before, chosen).length || cellsOf(E, chosen).length) return;
     const first = chosen - (chosen % 4);
-    const lane = [0, 1, 2, 3].map((each) => first + each).find((each) => cellsOf(E, each).length);
+    const lane = [0, 1, 2, 3]
+      .map((offset) => first + offset)
+      .find((candidate) => cellsOf(E, candidate).length);
     if (lane !== undefined) queueMicrotask(() => this.selection.chooseLane(lane));
   }
 
   // A multiplication has a pane for every matrix; tcgen05.ld, .st, .cp and .shift show only tensor memory.
   showPanesOrMemory() {
     const { content, scene, status, tensor } = this;
-    const { mnemonic, m, n, k, move } = content.instruction;
-    this.root.classList.toggle("ptx-moves", Boolean(move));
-    scene.stage.hidden = this.tracePanel.node.hidden = Boolean(move);
-    if (move && status.node.parentElement !== tensor.node) tensor.node.append(status.node);
+    const { mnemonic, m, n, k, transfer } = content.instruction;
+    this.root.classList.toggle("ptx-transfers", Boolean(transfer));
+    scene.stage.hidden = this.tracePanel.node.hidden = Boolean(transfer);
+    if (transfer && status.node.parentElement !== tensor.node) tensor.node.append(status.node);
     const names = /** @type {Name[]} */ (["A", "B", "D", "stored", "C"]);
-    const shown = names.filter((name) => content.matrices[name] && !move);
+    const shown = names.filter((name) => content.matrices[name] && !transfer);
     const paneKey = `${mnemonic} ${m} ${n} ${k} ${content.matrices.A.note} ${shown}`;
     if (paneKey === this.paneKey) return;
     this.paneKey = paneKey;
@@ -264,7 +266,7 @@ export class App {
   // Lays everything out again only if something changed its size, and returns whether it does.
   drawParts() {
     const { content, scene } = this;
-    const { mnemonic, shape, descriptor, move } = content.instruction;
+    const { mnemonic, shape, descriptor, transfer } = content.instruction;
     const layoutKey = [
       this.paneKey,
       content.shownLanes().length,
@@ -280,12 +282,12 @@ export class App {
     ].join(" ");
     const isSameLayout = layoutKey === this.layoutKey && this.layoutWidth > 0;
     if (isSameLayout) for (const pane of scene.panes) pane.draw(); // before anything is written that needs a layout
-    this.header.show(mnemonic, shape);
+    this.header.showInstruction(mnemonic, shape);
     this.toolbar.update();
     this.descriptor.update();
     this.panel.update();
     this.tracePanel.update();
-    if (!move) scene.corner.update();
+    if (!transfer) scene.corner.update();
     if (isSameLayout) for (const pane of scene.panes) pane.updateCaption();
     else this.layout();
     this.memory.draw();
@@ -307,7 +309,7 @@ export class App {
     this.root.style.setProperty("--ptx-width", `${this.layoutWidth}px`);
     for (const most of WIDTHS) this.root.classList.toggle(`ptx-most-${most}`, this.layoutWidth <= most);
     this.toolbar.fit();
-    if (this.content.instruction.move) this.tensor.layout();
+    if (this.content.instruction.transfer) this.tensor.layout();
     else arrange(this);
     this.tracePanel.place();
     this.layoutHeight = viewHeight(this);
@@ -331,7 +333,7 @@ export class App {
       this.model.send(message);
     } catch {
       const typed = "text" in message ? `; you typed ${message.text}` : "";
-      this.problem.show(`The kernel no longer has this Explorer: run its cell again${typed}.`);
+      this.problem.showSentence(`The kernel no longer has this Explorer: run its cell again${typed}.`);
     }
   }
 }

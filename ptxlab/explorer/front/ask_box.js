@@ -47,11 +47,11 @@ export class AskBox {
     if (!question.trim()) return;
     const address = `?ask=${encodeURIComponent(question.trim())}`;
     if (location.search + location.hash !== address) history.pushState(null, "", address);
-    this.show(question);
+    this.askQuestion(question);
   }
 
   /** @param {string} question */
-  show(question) {
+  askQuestion(question) {
     this.input.value = question;
     this.answer.hidden = false;
     this.answer.replaceChildren();
@@ -66,7 +66,7 @@ export class AskBox {
   }
 
   /** @param {{ command?: string, text?: string, picture?: string, dark?: string, explorer?: string, problem?: string }} answer */
-  take({ command, text, picture, dark, explorer, problem }) {
+  showAnswer({ command, text, picture, dark, explorer, problem }) {
     this.answer.replaceChildren();
     this.answer.removeAttribute("aria-busy");
     if (problem) {

@@ -53,7 +53,7 @@ class PtxEditor {
     this.isStale = false; // whether the numbers are drawn with the next frame: a text may come line by line
     this.text.addEventListener("input", () => {
       this.marks.clear();
-      if (!this.isStale) requestAnimationFrame(() => this.draw());
+      if (!this.isStale) requestAnimationFrame(() => this.drawNumbers());
       this.isStale = true;
       changed();
     });
@@ -69,18 +69,18 @@ class PtxEditor {
     this.text.value = text;
     this.marks.clear();
     this.text.scrollTop = 0;
-    this.draw();
+    this.drawNumbers();
   }
 
   /** @param {KernelRemark[]} hazards @param {KernelRemark[]} notes */
-  mark(hazards, notes) {
+  markLines(hazards, notes) {
     this.marks.clear();
     for (const { line, text } of notes) this.marks.set(line, { kind: "note", text });
     for (const { line, text } of hazards) this.marks.set(line, { kind: "hazard", text });
-    this.draw();
+    this.drawNumbers();
   }
 
-  draw() {
+  drawNumbers() {
     this.isStale = false;
     const count = this.text.value.split("\n").length;
     this.numbers.replaceChildren(
@@ -93,7 +93,7 @@ class PtxEditor {
   }
 
   /** @param {number} line */
-  show(line) {
+  selectLine(line) {
     const lines = this.text.value.split("\n");
     const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
     this.text.focus();
@@ -172,9 +172,9 @@ class KernelPage {
       examples.map(({ title }) => title),
       "",
     );
-    example.addEventListener("change", () => this.open(examples[example.selectedIndex]));
+    example.addEventListener("change", () => this.openExample(examples[example.selectedIndex]));
     this.name = makeSelect(form, "Kernel", {});
-    this.name.addEventListener("change", () => this.read());
+    this.name.addEventListener("change", () => this.askForParameters());
     const sizes = make("div", "kernel-sizes", form);
     /** @param {string} label @param {string} value @param {string} title */
     const field = (label, value, title) =>
@@ -194,26 +194,26 @@ class KernelPage {
     });
     this.output = make("section", "kernel-output", page, { "aria-label": "result", "aria-live": "polite" });
     this.place = make("div", "kernel-player", page);
-    this.open(examples[0]);
+    this.openExample(examples[0]);
     this.python.listen({
       ready: () => {
         this.isReady = true;
         this.python.showReady();
-        this.read();
+        this.askForParameters();
         page.dataset.python = "ready";
       },
-      messages: (messages) => messages.forEach((message) => this.take(decodeMessage(message))),
+      messages: (messages) => messages.forEach((message) => this.receive(decodeMessage(message))),
     });
   }
 
   /** @param {KernelExample} example */
-  open({ ptx, grid, block, arguments: values }) {
+  openExample({ ptx, grid, block, arguments: values }) {
     this.editor.value = ptx;
     [this.grid.value, this.block.value, this.shared.value, this.warp.value] = [grid, block, "0", "0"];
     this.values = values;
     this.shape = "";
     this.clear();
-    this.read();
+    this.askForParameters();
   }
 
   clear() {
@@ -225,11 +225,11 @@ class KernelPage {
 
   readSoon() {
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.read(), PAUSE);
+    this.timer = window.setTimeout(() => this.askForParameters(), PAUSE);
   }
 
   // Python says which kernels the text has, and what the chosen one takes.
-  read() {
+  askForParameters() {
     if (this.isReady) this.call("describe", { ptx: this.editor.value, name: this.name.value });
   }
 
@@ -255,9 +255,9 @@ class KernelPage {
   }
 
   /** @param {any} message */
-  take(message) {
+  receive(message) {
     if (message.method === "described") this.describe(message);
-    else if (message.method === "simulated") this.show(message);
+    else if (message.method === "simulated") this.showResult(message);
     else this.model?.update(message.state);
   }
 
@@ -278,26 +278,28 @@ class KernelPage {
     if (isNew && shared) this.shared.value = shared;
     const values = isNew ? [] : this.values;
     this.list.replaceChildren();
-    this.rows = parameters.map((each, index) => new ArgumentRow(this.list, each, values[index] ?? ""));
+    this.rows = parameters.map(
+      (parameter, index) => new ArgumentRow(this.list, parameter, values[index] ?? ""),
+    );
   }
 
   /** @param {any} result */
-  show({ problem, state, arrays, hazards, notes }) {
+  showResult({ problem, state, arrays, hazards, notes }) {
     this.output.replaceChildren();
     this.go.disabled = false;
     if (problem) {
       make("p", "answer-problem", this.output, { text: problem, role: "alert" });
       return;
     }
-    this.editor.mark(hazards, notes);
+    this.editor.markLines(hazards, notes);
     if (hazards.length) this.editor.scrollTo(hazards[0].line);
     const words = hazards.length === 1 ? "1 hazard" : `${hazards.length || "no"} hazards`;
     make("h2", hazards.length ? "kernel-bad" : "", this.output, { text: words });
     const list = make("ul", "kernel-remarks", this.output);
-    for (const each of [...hazards, ...notes]) this.remark(list, each, hazards.includes(each));
+    for (const remark of [...hazards, ...notes]) this.remark(list, remark, hazards.includes(remark));
     const lines = arrays.map(
-      (/** @type {{ argument: number, type: string, changed: number, values: string }} */ each) =>
-        `argument ${each.argument}, ${each.type}: ${each.changed} elements changed; ${each.values}`,
+      (/** @type {{ argument: number, type: string, changed: number, values: string }} */ array) =>
+        `argument ${array.argument}, ${array.type}: ${array.changed} elements changed; ${array.values}`,
     );
     make("pre", "answer-text", this.output, { text: lines.join("\n"), tabindex: "0" });
     const model = new LiveModel(state, ({ message }) => this.call("step", JSON.parse(message).state.step));
@@ -309,7 +311,7 @@ class KernelPage {
   /** @param {HTMLElement} list @param {KernelRemark} remark @param {boolean} isHazard */
   remark(list, { line, text }, isHazard) {
     const item = make("li", isHazard ? "kernel-bad" : "", list);
-    makeButton(item, "ask-example", `line ${line}`, () => this.editor.show(line));
+    makeButton(item, "ask-example", `line ${line}`, () => this.editor.selectLine(line));
     item.append(`${isHazard ? "" : " note"}: ${text.replace(/^PTX line \d+: /, "")}`);
   }
 }

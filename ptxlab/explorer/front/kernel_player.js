@@ -59,10 +59,10 @@ export class KernelPlayer extends Player {
     root.append(this.profile, this.panel);
     this.profile.querySelector(".ptx-profile footer")?.before(this.panel);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.showStep = this.showStep.bind(this);
-    model.on("change:shown", this.showStep);
-    this.showStep();
-    requestAnimationFrame(this.showStep); // colours and places are known once the page has it
+    this.drawShownStep = this.drawShownStep.bind(this);
+    model.on("change:shown", this.drawShownStep);
+    this.drawShownStep();
+    requestAnimationFrame(this.drawShownStep); // colours and places are known once the page has it
     this.theme = new MutationObserver(() => this.showMemory());
     this.theme.observe(document.body, {
       attributes: true,
@@ -72,7 +72,7 @@ export class KernelPlayer extends Player {
 
   stop() {
     this.pause();
-    this.model.off("change:shown", this.showStep);
+    this.model.off("change:shown", this.drawShownStep);
     this.theme.disconnect();
   }
 
@@ -83,25 +83,25 @@ export class KernelPlayer extends Player {
   // The lines of the source: a step that belongs to none belongs to the one before.
   get starts() {
     let line = 0;
-    return this.model.get("lines").flatMap((each, step) => {
-      const isNew = each !== 0 && each !== line;
-      if (isNew) line = each;
+    return this.model.get("lines").flatMap((lineOfStep, step) => {
+      const isNew = lineOfStep !== 0 && lineOfStep !== line;
+      if (isNew) line = lineOfStep;
       return isNew ? [step] : [];
     });
   }
 
   // Python sends what a step shows.
-  show() {
+  showStep() {
     this.model.set("step", this.at);
     this.model.save_changes();
   }
 
-  showStep() {
+  drawShownStep() {
     const shown = this.model.get("shown");
     this.at = shown.number;
     const text = `step ${shown.number + 1} of ${this.model.get("count")}`;
     write(this.text, text);
-    this.update(text);
+    this.updateBar(text);
     const line = shown.line === 0 ? "" : `line ${shown.line}, `;
     this.instruction.replaceChildren();
     make("span", "where", this.instruction, { text: `${line}PTX ${shown.ptxLine}` });

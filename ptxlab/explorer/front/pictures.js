@@ -38,20 +38,20 @@ export class Pictures extends Player {
       });
     this.drawNames();
     this.forgetKeys = shareKeys(root);
-    this.follow = this.follow.bind(this);
-    this.draw = this.draw.bind(this);
-    model.on("change:step", this.follow);
-    model.on("change:shown", this.draw);
-    new ResizeObserver(() => this.update("")).observe(root); // the bar has its width once the page has it
-    this.follow();
-    this.draw();
+    this.goToModelStep = this.goToModelStep.bind(this);
+    this.drawPicture = this.drawPicture.bind(this);
+    model.on("change:step", this.goToModelStep);
+    model.on("change:shown", this.drawPicture);
+    new ResizeObserver(() => this.updateBar("")).observe(root); // the bar has its width once the page has it
+    this.goToModelStep();
+    this.drawPicture();
   }
 
   stop() {
     this.pause();
     this.forgetKeys();
-    this.model.off("change:step", this.follow);
-    this.model.off("change:shown", this.draw);
+    this.model.off("change:step", this.goToModelStep);
+    this.model.off("change:shown", this.drawPicture);
   }
 
   get last() {
@@ -59,21 +59,21 @@ export class Pictures extends Player {
   }
 
   // Python, or a saved page, sends the picture.
-  show() {
+  showStep() {
     this.model.set("step", this.at);
     this.model.save_changes();
-    this.follow();
+    this.goToModelStep();
   }
 
-  follow() {
+  goToModelStep() {
     this.at = this.model.get("step");
     const text = this.model.get("captions")[this.at];
     write(this.text, text);
-    this.update(text);
+    this.updateBar(text);
   }
 
   // The picture before fades: what both show stays as it is.
-  draw() {
+  drawPicture() {
     for (const node of [...this.stack.children].slice(1)) node.remove();
     const before = this.stack.firstElementChild;
     const picture = make("div", "");

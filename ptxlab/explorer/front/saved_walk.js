@@ -33,16 +33,16 @@ function verdictOn({ question, answers, hints }, text) {
   const numbers = (text.match(/\d+/g) ?? []).map((digits) => Number(digits.slice(0, 9)));
   if (numbers.length !== 2) return { state: "not yet", text: hints.unread, answer: text };
   const [first, second] = numbers;
-  if (answers.some((each) => each[0] === first && each[1] === second)) {
+  if (answers.some((answer) => answer[0] === first && answer[1] === second)) {
     const asked = question.example ?? "";
     const said = `${asked[0].toUpperCase()}${asked.slice(1)}: ${first}, ${second}.`;
     return { state: "right", text: said, answer: text };
   }
-  if (answers.some((each) => each[0] === second && each[1] === first))
+  if (answers.some((answer) => answer[0] === second && answer[1] === first))
     return { state: "wrong", text: hints.swapped, answer: text };
   let start = "";
-  if (answers.some((each) => each[0] === first)) start = hints.first;
-  else if (answers.some((each) => each[1] === second)) start = hints.second;
+  if (answers.some((answer) => answer[0] === first)) start = hints.first;
+  else if (answers.some((answer) => answer[1] === second)) start = hints.second;
   return { state: "wrong", text: start + (hints.held[first]?.[second] ?? hints.beyond), answer: text };
 }
 
@@ -56,7 +56,7 @@ class SavedWalkPage extends PageModel {
     this.explorers = explorers; // packed; null for a stop without a matrix
     this.answered = new Set(answeredStops());
     const asked = stopAt(location.hash, this.shownAt(saved.start));
-    this.show(this.shownAt(asked < 0 ? saved.start : asked));
+    this.showStop(this.shownAt(asked < 0 ? saved.start : asked));
     this.model = /** @type {StaticModel | null} */ (null);
     this.bar = new WalkBar(this, page);
     this.place = make("div", "static-view", page);
@@ -65,7 +65,7 @@ class SavedWalkPage extends PageModel {
     addEventListener("hashchange", () => {
       const stop = stopAt(location.hash, this.shown);
       if (stop < 0) return;
-      this.go(stop);
+      this.goToStop(stop);
       page.scrollIntoView(); // also in the page around a frame
     });
     document.addEventListener("keydown", (event) => {
@@ -87,7 +87,7 @@ class SavedWalkPage extends PageModel {
   /** @param {WalkMessage} message */
   send(message) {
     if (message.action === "go") {
-      this.go(message.stop);
+      this.goToStop(message.stop);
       return;
     }
     const stop = this.saved.stops[this.shown.number];
@@ -96,24 +96,24 @@ class SavedWalkPage extends PageModel {
       this.answered.add(stop.name);
       rememberAnswer(stop.name);
     }
-    this.show(this.shownAt(this.shown.number, verdict));
+    this.showStop(this.shownAt(this.shown.number, verdict));
   }
 
   /** @param {WalkShown} shown */
-  show(shown) {
+  showStop(shown) {
     this.state.shown = shown;
     this.notify("change:shown");
   }
 
   /** @param {number} number */
-  async go(number) {
-    this.show(this.shownAt(number));
+  async goToStop(number) {
+    this.showStop(this.shownAt(number));
     history.replaceState(null, "", `#walk-${this.saved.walk}-${number + 1}`);
-    await this.open();
+    await this.openStop();
   }
 
   // Unpack what this stop shows; a slower one that was left in between is not shown any more.
-  async open() {
+  async openStop() {
     const { number } = this.shown;
     const stop = this.saved.stops[number];
     const data = await unpack(this.explorers[number]);
@@ -135,5 +135,5 @@ class SavedWalkPage extends PageModel {
 openPage(async (page, notes, packed) => {
   const saved = await unpack(packed.walk);
   for (const note of saved.notes) make("span", "", notes, { text: note });
-  await new SavedWalkPage(page, saved, packed.explorers).open();
+  await new SavedWalkPage(page, saved, packed.explorers).openStop();
 });

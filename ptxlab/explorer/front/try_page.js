@@ -3,7 +3,7 @@
 
 import { make } from "./common/util.js";
 import { openPage, unpack } from "./common/saved_model.js";
-import { followDeltas } from "./common/deltas.js";
+import { applyDeltas } from "./common/deltas.js";
 import { LiveModel } from "./common/live_model.js";
 import { PythonWorker } from "./common/python_worker.js";
 import { AskBox } from "./ask_box.js";
@@ -46,7 +46,7 @@ class TryPage {
     const model = new LiveModel(state, (message) => python.post(message));
     Object.assign(place, { model });
     this.model = model;
-    this.draw(model);
+    this.drawExplorer(model);
     const { explorer, question } = askedFor();
     this.shown = explorer;
     this.opening = place.hidden = Boolean(explorer); // something else, which Python has to make
@@ -54,36 +54,36 @@ class TryPage {
     python.listen({
       ready: () => {
         model.open(this.shown); // the address may have changed meanwhile
-        if (question) this.box.show(question);
+        if (question) this.box.askQuestion(question);
       },
       messages: (messages) => {
         const isFirst = page.dataset.python !== "ready";
         if (isFirst) python.showReady();
-        model.take(messages);
+        model.receive(messages);
         place.hidden = false;
-        if (this.opening) this.draw(model);
+        if (this.opening) this.drawExplorer(model);
         if (this.opening && !isFirst) place.scrollIntoView({ block: "start" });
         this.opening = false;
         page.dataset.python = "ready";
       },
-      answer: (answer) => this.box.take(answer),
+      answer: (answer) => this.box.showAnswer(answer),
     });
-    for (const event of ["popstate", "hashchange"]) addEventListener(event, () => this.follow());
+    for (const event of ["popstate", "hashchange"]) addEventListener(event, () => this.openAddress());
   }
 
   /** @param {LiveModel} model */
-  draw(model) {
+  drawExplorer(model) {
     this.app?.stop();
     this.place.replaceChildren();
-    followDeltas(model);
+    applyDeltas(model);
     this.app = new App(model, this.place);
   }
 
   // The address has changed: another link, or another question. What Python cannot open yet it opens first.
-  follow() {
+  openAddress() {
     const { explorer, question } = askedFor();
     if (question) {
-      if (question !== this.box.input.value) this.box.show(question);
+      if (question !== this.box.input.value) this.box.askQuestion(question);
       return;
     }
     if (!explorer || explorer === this.shown) return;

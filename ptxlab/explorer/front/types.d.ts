@@ -162,7 +162,7 @@ interface InstructionInfo {
   zero_columns?: number[];
   column_shift?: number;
   /** Of tcgen05.ld, .st, .cp and .shift only: move_view.py. */
-  move?: MoveInfo;
+  transfer?: TransferInfo;
 }
 
 /** Several products that are stacked. */
@@ -673,7 +673,7 @@ interface TensorBlock {
   band?: number;
 }
 /** A list to choose from, or a number up to `most`. */
-type MoveControl = {
+type TransferControl = {
   name: string;
   label: string;
   hint: string;
@@ -681,7 +681,7 @@ type MoveControl = {
   options?: [text: string, value: string][];
   most?: number;
 };
-interface MoveInfo {
+interface TransferInfo {
   family: string;
   /** The matrix in registers, or "". */
   registers: Name | "";
@@ -689,9 +689,9 @@ interface MoveInfo {
   /** Whether registers hold halves of words; bits of the elements that become bytes, or 0. */
   halves: boolean;
   element_bits: number;
-  controls: MoveControl[];
+  controls: TransferControl[];
 }
-type MoveLinks = { sources: number[][]; targets: number[][] };
+type TransferLinks = { sources: number[][]; targets: number[][] };
 /** Of every cell: its lane, those of the second CTA from 128 on, its column and lowest bit; and where else it is. */
 type TensorPlaces = {
   lane: Int16Array;

@@ -1,7 +1,7 @@
 // What anywidget loads. It is small, because anywidget drops messages to a widget that has not loaded after two
 // seconds, e.g. on a slow machine. The Explorer itself is a trait, and is loaded once for all widgets of a page.
 
-import { followDeltas } from "./common/deltas.js";
+import { applyDeltas } from "./common/deltas.js";
 
 /** @typedef {{ render(widget: { model: Model, el: HTMLElement }): () => void }} Explorer */
 
@@ -36,7 +36,7 @@ function turn() {
 }
 
 export default {
-  initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model),
+  initialize: (/** @type {{ model: Model }} */ { model }) => applyDeltas(model),
   /** @param {{ model: Model, el: HTMLElement }} widget */
   async render(widget) {
     const code = widget.model.get("_explorer");

@@ -296,8 +296,8 @@ export class WordGrid extends CanvasGrid {
     const before = JSON.stringify(this.pointed);
     this.pointed = cell ? null : word;
     pointing.hover(cell);
-    if (cell) tooltip.show(event, () => pointing.facts(cell));
-    else if (word !== null) tooltip.show(event, () => this.freeFacts(word));
+    if (cell) tooltip.showAt(event, () => pointing.facts(cell));
+    else if (word !== null) tooltip.showAt(event, () => this.freeFacts(word));
     if (before !== JSON.stringify(this.pointed)) pointing.drawMarksSoon();
   }
 
@@ -422,14 +422,14 @@ export class WordGrid extends CanvasGrid {
       return true;
     }
     const { page, home, end } = this.reach;
-    const move = /** @type {Record<string, [down: number, right: number]>} */ ({
+    const steps = /** @type {Record<string, [down: number, right: number]>} */ ({
       ...ARROWS,
       PageUp: [-page, 0],
       PageDown: [page, 0],
       Home: [0, home],
       End: [0, end],
     })[event.key];
-    if (move) this.step(...move);
+    if (steps) this.step(...steps);
     else if (event.key === "Enter" || event.key === "F2") this.edit();
     else if (event.key === "Delete" || event.key === "Backspace") return this.write("0");
     else if (event.key === "Escape") return this.problem.dismiss();

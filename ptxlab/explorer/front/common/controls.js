@@ -20,7 +20,7 @@ export class Controls {
   }
 
   /** @param {Control[]} controls */
-  show(controls) {
+  showControls(controls) {
     const built = JSON.stringify(controls.map((control) => ({ ...control, value: null })));
     this.shown = controls;
     if (built !== this.built) this.build();
@@ -46,7 +46,7 @@ export class Controls {
     if (node instanceof HTMLSelectElement) fillSelect(node, choices ?? []);
     node.disabled = disabled;
     node.addEventListener("change", () => {
-      const chosen = choices?.find(([, each]) => String(each) === node.value)?.[1] ?? wholeNumber(node);
+      const chosen = choices?.find(([, choice]) => String(choice) === node.value)?.[1] ?? wholeNumber(node);
       this.restore(index);
       if (chosen !== null) this.choose(name, chosen, node);
     });

@@ -30,10 +30,10 @@ function patched(old, { at, to, parts }) {
 }
 
 /** @param {Model} model */
-export function followDeltas(model) {
+export function applyDeltas(model) {
   const latest = /** @type {Record<string, any>} */ ({});
   /** @param {Name | "lane_registers"} name */
-  const take = (name) => {
+  const applyDelta = (name) => {
     const sent = /** @type {Record<string, any>} */ (model.get(name));
     if (sent?.since !== undefined) {
       if (latest[name]?.version !== sent.since) {
@@ -48,7 +48,7 @@ export function followDeltas(model) {
     latest[name] = sent;
   };
   for (const name of /** @type {(Name | "lane_registers")[]} */ ([...MATRICES, "lane_registers"])) {
-    model.on(`change:${name}`, () => take(name));
-    take(name);
+    model.on(`change:${name}`, () => applyDelta(name));
+    applyDelta(name);
   }
 }

@@ -79,7 +79,7 @@ export class LiveModel extends PageModel {
   }
 
   /** @param {EncodedMessage[]} messages */
-  take(messages) {
+  receive(messages) {
     for (const encoded of messages) {
       const message = decodeMessage(encoded);
       if (message.method === "update") this.update(message.state);

@@ -275,7 +275,7 @@ export class Motion {
   /** @param {Cell} cell @returns {Place | null} */
   onPage(cell) {
     const { app, content, scene } = this;
-    if (content.instruction.move) {
+    if (content.instruction.transfer) {
       const { place, columns } = content.matrices[cell.name];
       const lane = place?.lane[cell.row * columns + cell.column] ?? 0;
       return app.tensor.onPage(app.tensor.placeOf({ lane, column: cell.column }));
@@ -336,7 +336,7 @@ export class Motion {
       groups.set(key, [...(groups.get(key) ?? []), flight]);
     }
     const steps = [...groups.values()];
-    const show = (/** @type {number} */ index) => {
+    const lightGroup = (/** @type {number} */ index) => {
       if (index === steps.length) {
         this.stop();
         return;
@@ -346,8 +346,8 @@ export class Motion {
         for (const { x, y, width, height } of [from, ...cells.filter(({ seen }) => seen)])
           make("div", "ptx-tile still", this.layer).style.cssText =
             `width:${width}px;height:${height}px;transform:translate(${x}px, ${y}px)`;
-      this.timer = window.setTimeout(() => show(index + 1), STEP);
+      this.timer = window.setTimeout(() => lightGroup(index + 1), STEP);
     };
-    show(0);
+    lightGroup(0);
   }
 }

@@ -57,7 +57,7 @@ export class Player {
 
   // Shows the step that it is at; `played` if that follows the one before.
   /** @param {boolean} _played */
-  show(_played) {}
+  showStep(_played) {}
 
   toggle() {
     if (this.timer) this.pause();
@@ -73,7 +73,7 @@ export class Player {
       }
       // it plays, also while the first step is shown
       this.timer = -1;
-      this.go(this.at + 1, true);
+      this.goToStep(this.at + 1, true);
       if (this.timer) this.timer = window.setTimeout(next, this.wait);
     };
     next();
@@ -82,7 +82,7 @@ export class Player {
   pause() {
     window.clearTimeout(this.timer);
     this.timer = 0;
-    this.update("");
+    this.updateBar("");
   }
 
   // Starts anew, with other steps.
@@ -100,18 +100,18 @@ export class Player {
   /** @param {number} step */
   jump(step) {
     if (this.timer) this.pause();
-    this.go(step);
+    this.goToStep(step);
   }
 
   /** @param {number} step */
-  go(step, played = false) {
+  goToStep(step, played = false) {
     this.at = clamp(step, 0, this.last);
-    this.show(played);
+    this.showStep(played);
   }
 
   // The button, the slider and the name of the part; the slider says `text`.
   /** @param {string} text */
-  update(text) {
+  updateBar(text) {
     const { button, slider } = this;
     const [end, value] = [String(this.end), String(this.toSlider(this.at))];
     if (slider.max !== end) slider.max = end; // browsers lay out again what is set, even if it is the same

@@ -35,7 +35,7 @@ export class Problem {
   dismiss() {
     if (!this.node.textContent) return false;
     this.app.send({ type: "dismiss_refusal" });
-    this.show(""); // also if the kernel is gone
+    this.showSentence(""); // also if the kernel is gone
     return true;
   }
 
@@ -45,11 +45,11 @@ export class Problem {
   }
 
   update() {
-    this.show(this.content.model.get("problem") ?? "");
+    this.showSentence(this.content.model.get("problem") ?? "");
   }
 
   /** @param {string} sentence */
-  show(sentence) {
+  showSentence(sentence) {
     if (sentence === this.node.textContent) {
       if (sentence) this.place();
       return;
@@ -84,7 +84,7 @@ export class Problem {
       [left, top] = [at.right - view.left + FIELD_GAP, Math.min(at.top, register.bottom - high) - view.top];
     left = clamp(left, 0, view.width - wide - 4);
     this.box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-    this.app.tooltip.change(); // it makes way
+    this.app.tooltip.updateContent(); // it makes way
   }
 }
 
@@ -158,7 +158,7 @@ function placeRefusal(pane, node, refusal) {
   const { app, scroller, scene } = pane;
   const [row, first, last] = refusal.cells[0];
   const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
-  const [root, frame] = [app.root, pane.frame].map((each) => each.getBoundingClientRect());
+  const [root, frame] = [app.root, pane.frame].map((node) => node.getBoundingClientRect());
   const { top } = scene.node.getBoundingClientRect(); // which clips what is above it
   const [wide, high] = [node.offsetWidth, node.offsetHeight];
   const y = GUTTER.top + clamp(from.y - scroller.scrollTop, 0, pane.height - from.height);

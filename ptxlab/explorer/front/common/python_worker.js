@@ -19,14 +19,14 @@ export class PythonWorker {
     this.text = make("span", "", this.line);
     this.started = performance.now();
     this.what = "Loading Python";
-    this.show(`${this.what} …`, 0);
+    this.showProgress(`${this.what} …`, 0);
     this.worker = new Worker(worker, { type: "module" });
     const full = Object.entries(load).map(([name, address]) => [name, new URL(address, location.href).href]);
     this.worker.postMessage({ load: Object.fromEntries(full) });
   }
 
   /** @param {string} what @param {number} done parts of a whole */
-  show(what, done) {
+  showProgress(what, done) {
     this.bar.hidden = done >= 1;
     this.bar.value = done;
     this.text.textContent = what;
@@ -35,14 +35,14 @@ export class PythonWorker {
   /** @param {string} what */
   fail(what) {
     this.line.classList.add("try-failed");
-    this.show(what, 1);
+    this.showProgress(what, 1);
   }
 
   showReady() {
     const seconds = ((performance.now() - this.started) / 1000).toFixed(1);
     const text = `Python runs in this tab (loaded in ${seconds} s)`;
-    this.show(text, 1);
-    this.keepForOffline().then((isKept) => isKept && this.show(`${text} · works offline`, 1));
+    this.showProgress(text, 1);
+    this.keepForOffline().then((isKept) => isKept && this.showProgress(`${text} · works offline`, 1));
   }
 
   // Only now: nothing competes with what Python loads.
@@ -64,7 +64,7 @@ export class PythonWorker {
   /** @param {number} edits that were typed before Python was there */
   showWaiting(edits) {
     const more = edits ? `; ${edits} of your edits will be made then` : "";
-    this.show(`${this.what} …${more}`, this.bar.value);
+    this.showProgress(`${this.what} …${more}`, this.bar.value);
   }
 
   /** @param {PythonListeners} listeners */
@@ -72,7 +72,7 @@ export class PythonWorker {
     this.worker.addEventListener("message", ({ data }) => {
       if (data.progress) {
         this.what = data.progress.text;
-        this.show(`${this.what} …`, data.progress.done);
+        this.showProgress(`${this.what} …`, data.progress.done);
       } else if (data.ready) ready();
       else if (data.messages) messages?.(data.messages);
       else if (data.answer) answer?.(data.answer);

@@ -31,8 +31,8 @@ function registersOf(lanes, lane) {
   /** @param {Columns} saved @param {number} index @returns {Register} */
   const register = ({ own, fields }, index) => ({
     ...pick(own, lane, index),
-    fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, each) =>
-      pick(fields, lane, index, each),
+    fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, field) =>
+      pick(fields, lane, index, field),
     ),
   });
   return /** @type {Registers} */ (
@@ -93,7 +93,9 @@ export class StaticModel extends PageModel {
     const { lane, pinned } = this.state;
     this.set(
       "lane_registers",
-      Object.fromEntries([lane, ...pinned].map((each) => [each, registersOf(this.saved.lanes, each)])),
+      Object.fromEntries(
+        [lane, ...pinned].map((shownLane) => [shownLane, registersOf(this.saved.lanes, shownLane)]),
+      ),
     );
   }
 
@@ -138,7 +140,7 @@ export class StaticModel extends PageModel {
   // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
   /** @param {Message} message */
   send(message) {
-    const quiz = this.quiz.take(message);
+    const quiz = this.quiz.answerMessage(message);
     if (quiz) this.set("quiz", quiz);
     if (message.type === "dismiss_refusal") this.set("problem", "");
     if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message))
@@ -155,9 +157,9 @@ export class StaticModel extends PageModel {
 // The theme of the system, which views and style sheets follow by an attribute of the body.
 function followTheme() {
   const theme = matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches));
-  theme.addEventListener("change", follow);
-  follow();
+  const applyTheme = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches));
+  theme.addEventListener("change", applyTheme);
+  applyTheme();
 }
 
 // Draw the page from its data, or say why not.

@@ -28,7 +28,7 @@ export class TextBox {
   }
 
   /** @param {string} text @param {string} label @param {T} target */
-  show(text, label, target) {
+  showValue(text, label, target) {
     const { node } = this;
     attribute(node, "aria-label", label);
     if (this.refused !== null && target === this.target) {

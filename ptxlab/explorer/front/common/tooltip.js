@@ -40,16 +40,16 @@ export class Tooltip {
   }
 
   /** @param {ClientPoint} event @param {() => string[]} source @param {Cell | null} small */
-  show(event, source, small = null) {
+  showAt(event, source, small = null) {
     if (event.clientX === this.dismissedAt?.x && event.clientY === this.dismissedAt?.y) return;
     this.dismissedAt = null;
     this.source = source;
     this.next = { x: event.clientX, y: event.clientY, small };
-    this.app.pointing.show();
+    this.app.pointing.showSoon();
   }
 
   // What is pointed at may have changed.
-  change() {
+  updateContent() {
     if (!this.last) return;
     this.flashes = true;
     if (this.next === undefined) this.next = this.last;
@@ -58,7 +58,7 @@ export class Tooltip {
 
   hide() {
     this.next = null;
-    this.app.pointing.show();
+    this.app.pointing.showSoon();
   }
 
   // Until the pointer really moves: browsers send an event, too, when what is under it changes.
@@ -68,7 +68,7 @@ export class Tooltip {
   }
 
   /** @param {boolean} open */
-  open(open) {
+  setOpen(open) {
     this.node.classList.toggle("on", open);
     if (this.node.isConnected) this.node.togglePopover?.(open);
   }
@@ -96,7 +96,7 @@ export class Tooltip {
     this.last = place;
     this.flashes = false;
     if (!place) {
-      if (last) this.open(false);
+      if (last) this.setOpen(false);
       return;
     }
     const before = this.lines.map((line) => line.textContent);
@@ -105,7 +105,7 @@ export class Tooltip {
     if (flashes) flashNodes(changed);
     if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!place.small && this.lens.isConnected) this.lens.remove();
-    if (!last) this.open(true);
+    if (!last) this.setOpen(true);
     const { clientWidth, clientHeight } = document.documentElement;
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
     const { right, bottom } = this.app.root.getBoundingClientRect();

@@ -121,11 +121,11 @@ export class Content {
   /** @returns {LaneOutline[]} */
   shownLanes() {
     const { lane, pinned } = this;
-    const others = pinned.filter((each) => each !== lane);
-    return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map((each) => ({
-      lane: each,
+    const others = pinned.filter((pinnedLane) => pinnedLane !== lane);
+    return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map((shownLane) => ({
+      lane: shownLane,
       line: 1.25,
-      dash: each === lane ? [] : DASHES[others.indexOf(each) % DASHES.length],
+      dash: shownLane === lane ? [] : DASHES[others.indexOf(shownLane) % DASHES.length],
     }));
   }
 }

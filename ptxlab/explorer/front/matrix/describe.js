@@ -3,7 +3,7 @@
 import { hex, binary, bitRange, plural, typed } from "../common/util.js";
 import { LANES } from "../tensor/map.js";
 import { editText, holderOf, indexOfCell, lanesOf } from "./matrix.js";
-import { moveFacts, linkedWords } from "../tensor/move.js";
+import { transferFacts, linkedWords } from "../tensor/move.js";
 
 // "4..7" and "36": consecutive numbers are joined; bits are counted from the highest down.
 /** @param {number[]} numbers */
@@ -143,9 +143,12 @@ function nibbleOf({ E }, row, chunk, instruction) {
 // What a nibble keeps: columns of A.
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function kept({ E, stored }, row, chunk) {
-  const each = stored.columns / E.columns;
+  const perChunk = stored.columns / E.columns;
   const columns = Array.from(
-    stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each),
+    stored.counterpart.slice(
+      row * stored.columns + chunk * perChunk,
+      row * stored.columns + (chunk + 1) * perChunk,
+    ),
   );
   return `keeps ${plural(columns.length, "column")} ${columns.join(", ")} of chunk ${chunk}`;
 }
@@ -159,7 +162,7 @@ const KEPT_BY_NIBBLE = /** @type {Record<number, string>} */ ({
 // How a nibble is read: two bits name each of the two parts of its chunk that it keeps.
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function nibbleRule({ A, E, stored }, row, chunk) {
-  const [size, each] = [A, stored].map(({ columns }) => columns / E.columns);
+  const [size, kept] = [A, stored].map(({ columns }) => columns / E.columns);
   const bits = binary(E.codes[row * E.columns + chunk], 4);
   const fields = [bits.slice(0, 2), bits.slice(2)];
   const parts = fields.map((field) => Number.parseInt(field, 2));
@@ -169,7 +172,7 @@ function nibbleRule({ A, E, stored }, row, chunk) {
   });
   const words = [...new Set(columns)];
   const where = `${plural(words.length > 1 || size === 8 ? 2 : 1, "column")} ${words.join(" and ")}`;
-  return `${fields.join("|")}: ${KEPT_BY_NIBBLE[each]} ${parts.join(" and ")} of chunk ${chunk}, ${where}`;
+  return `${fields.join("|")}: ${KEPT_BY_NIBBLE[kept]} ${parts.join(" and ")} of chunk ${chunk}, ${where}`;
 }
 
 // The scale factor of a cell, or the cells of a scale factor.
@@ -226,7 +229,7 @@ function differenceFacts(matrix, index) {
  * @returns {string[]}
  */
 export function cellFacts(matrices, instruction, { name, row, column }, inMemory = () => null) {
-  if (instruction.move) return moveFacts(matrices, instruction, { name, row, column });
+  if (instruction.transfer) return transferFacts(matrices, instruction, { name, row, column });
   const matrix = matrices[name];
   const index = indexOfCell(matrix, { row, column });
   const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
@@ -271,7 +274,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
  */
 export function relatedCells(matrices, instruction, hit) {
   if (!hit?.name || !matrices[hit.name]) return [];
-  if (instruction.move) return linkedWords(/** @type {Matrices} */ (matrices), hit);
+  if (instruction.transfer) return linkedWords(/** @type {Matrices} */ (matrices), hit);
   if (hit.name === "D" || hit.name === "C") return factors(matrices, instruction, hit);
   return [
     ...(matrices.E ? sparseForms(matrices, instruction, hit) : []),

@@ -310,8 +310,8 @@ export function lanesOf(matrices, { name, row, column }) {
   const lanes = /** @type {Set<number>} */ (new Set());
   const [count, step] = row === undefined ? [matrix.rows, matrix.columns] : [matrix.columns, 1];
   const start = row === undefined ? column : row * matrix.columns;
-  for (let each = 0; each < count; each += 1) {
-    const [holder, at] = holderOf(matrices, matrix, start + each * step);
+  for (let cell = 0; cell < count; cell += 1) {
+    const [holder, at] = holderOf(matrices, matrix, start + cell * step);
     if (at >= 0 && holder.lane && holder.lane[at] >= 0) lanes.add(holder.lane[at]);
   }
   return [...lanes].sort((first, second) => first - second);

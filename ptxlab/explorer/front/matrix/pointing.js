@@ -33,7 +33,7 @@ export class Pointing {
     this.hovered = hit;
     if (event && hit?.name) this.showTip(event, hit);
     else this.tooltip.hide();
-    this.show();
+    this.showSoon();
   }
 
   // A row or a column: which lanes hold it.
@@ -42,18 +42,18 @@ export class Pointing {
     const { tooltip } = this.app;
     const { matrices, instruction, quiz } = this.content;
     if (quiz.open) line = null; // it would tell the lanes
-    if (line && event) tooltip.show(event, () => [describeLine(matrices, line, instruction)]);
+    if (line && event) tooltip.showAt(event, () => [describeLine(matrices, line, instruction)]);
     else if (this.line && !this.hovered) tooltip.hide();
     this.line = line;
-    this.show();
+    this.showSoon();
   }
 
   // Several events come when the pointer leaves one cell for another: only the outcome is shown, once, in the
   // next frame, and drawn before it if there is time.
-  show() {
+  showSoon() {
     if (this.frame) return;
     const { app, tooltip } = this;
-    const show = () => {
+    const showNow = () => {
       if (!this.frame) return;
       this.stop();
       const pointed = JSON.stringify([this.hovered, this.line]);
@@ -66,8 +66,8 @@ export class Pointing {
       }
       tooltip.draw();
     };
-    this.frame = requestAnimationFrame(show);
-    nextTask(show);
+    this.frame = requestAnimationFrame(showNow);
+    nextTask(showNow);
   }
 
   // Draws once per event, however often it is called, and in this frame: there is time left in it.
@@ -97,7 +97,7 @@ export class Pointing {
   /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
     const small = hit.name !== "E" && !this.app.scene.paneOf(hit.name)?.layer(hit.name).digits;
-    this.tooltip.show(event, () => this.facts(hit), small ? hit : null);
+    this.tooltip.showAt(event, () => this.facts(hit), small ? hit : null);
   }
 
   // A cell in words; only its name while a question of the quiz is open.

@@ -25,13 +25,13 @@ export class Selection {
     const lane = laneOf(content.matrices, mark);
     this.mark = mark;
     if (follows || (!content.quiz.open && content.shownLanes().some((shown) => shown.lane === lane)))
-      app.panel.follow(mark);
-    app.toolbar.follow(mark.name);
+      app.panel.turnToCell(mark);
+    app.toolbar.chooseMatrixToFill(mark.name);
     this.lane = follows && lane >= 0 ? lane : null;
     if (soon) this.saveSoon();
     else this.save();
     app.panel.drawRegisters();
-    this.show(focus);
+    this.showSelection(focus);
   }
 
   /** @param {number} lane */
@@ -66,7 +66,7 @@ export class Selection {
     const { name, row, column } = this.mark;
     this.content.model.set("selected", { name, row, column });
     if (this.lane === null) return;
-    this.app.panel.follow(this.mark);
+    this.app.panel.turnToCell(this.mark);
     this.content.model.set("lane", this.lane);
     this.lane = null;
   }
@@ -94,16 +94,16 @@ export class Selection {
   }
 
   // A cell that was selected elsewhere: from Python, or in another view.
-  followModel() {
+  readFromModel() {
     const selected = this.content.model.get("selected");
     if (this.saveTimer) return; // what the model has is older
     if (!selected?.name || !this.content.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.isAt(selected)) return;
     this.mark = { name, row, column };
-    this.app.panel.follow(this.mark);
+    this.app.panel.turnToCell(this.mark);
     this.app.panel.drawRegisters();
-    this.show();
+    this.showSelection();
   }
 
   // Another instruction may not have these cells.
@@ -113,7 +113,7 @@ export class Selection {
       this.mark = null;
   }
 
-  show(focus = false) {
+  showSelection(focus = false) {
     this.placeInput(focus);
     this.app.status.update();
     this.pointing.drawMarksSoon();
@@ -133,7 +133,7 @@ export class Selection {
   }
 
   /** @param {number} down @param {number} right */
-  move(down, right, extend = false, soon = false) {
+  moveBy(down, right, extend = false, soon = false) {
     if (!this.mark) return;
     const { name, row, column, row2 = row, column2 = column } = this.mark;
     const { rows, columns } = this.content.matrices[name];

@@ -1,7 +1,7 @@
 // The line about what is pointed at or selected.
 
 import { make, write } from "../common/util.js";
-import { moveHint } from "../tensor/move.js";
+import { transferHint } from "../tensor/move.js";
 import { contributionsTo, describeContribution, describeLine } from "./describe.js";
 import { lanesOf } from "./matrix.js";
 
@@ -32,7 +32,7 @@ export class Status {
     const contributions = this.contributions();
     panel.lanes.outline(line ? lanesOf(matrices, line) : timeline.lanes(), contributions);
     differences.update();
-    if (line && !instruction.move && (pointing.line || !hovered?.name)) {
+    if (line && !instruction.transfer && (pointing.line || !hovered?.name)) {
       this.say([describeLine(matrices, line, instruction)]);
       return;
     }
@@ -41,14 +41,14 @@ export class Status {
       const what = instruction.tensor ? "where it is" : "which lane holds it";
       const hint =
         model.get("hint") ?? `Point at a cell to see ${what}; click to select it; type to change it.`;
-      this.say([instruction.move ? moveHint(instruction, content.isStatic) : hint]);
+      this.say([instruction.transfer ? transferHint(instruction, content.isStatic) : hint]);
       return;
     }
     const [value, ...facts] = pointing.facts(at);
     const isSelected = selection.isAt(at);
     // the rows and columns of tcgen05 are always in the same place
     const told = instruction.tensor ? [] : contributions;
-    const lanes = told.map((each) => describeContribution(matrices, each, instruction));
+    const lanes = told.map((contribution) => describeContribution(matrices, contribution, instruction));
     if (lanes.length) lanes[0] = `outlined: ${lanes[0]}`; // as they are drawn
     const selected = isSelected ? [...differences.words(), ...lanes] : [];
     this.say([value, ...selected, ...facts]);
@@ -71,7 +71,7 @@ export class Status {
   contributions() {
     const { matrices, instruction } = this.content;
     const { mark } = this.selection;
-    if (instruction.move || mark?.name !== "D" || !matrices.D || mark.row2 !== undefined) return [];
+    if (instruction.transfer || mark?.name !== "D" || !matrices.D || mark.row2 !== undefined) return [];
     return contributionsTo(matrices, instruction, mark);
   }
 }

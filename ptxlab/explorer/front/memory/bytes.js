@@ -26,8 +26,8 @@ export function memoryMap(data) {
   const cellAt = new Int32Array(data.size).fill(-1);
   // from the last on, so that of several cells in a byte the lowest is found first
   for (let index = byte.length - 1; index >= 0; index -= 1)
-    for (let each = 0; each < unit; each += 1) {
-      const at = byte[index] + each;
+    for (let offset = 0; offset < unit; offset += 1) {
+      const at = byte[index] + offset;
       if (cellAt[at] < 0 || !low || low[index] < low[cellAt[at]]) cellAt[at] = index;
     }
   const supplier = new Map(data.suppliers.map(([address, lane, matrix]) => [address, { lane, matrix }]));
@@ -52,7 +52,7 @@ export function cellsIn(map, data, matrix, address, size) {
     const first = map.cellAt[at];
     if (first < 0 || cells.at(-1) === first) continue;
     const step = data.major === "row" ? 1 : matrix.columns;
-    for (let each = 0; each < map.perByte; each += 1) cells.push(first + each * step);
+    for (let index = 0; index < map.perByte; index += 1) cells.push(first + index * step);
   }
   return cells;
 }
@@ -226,10 +226,10 @@ function drawHeads(view, context, first, last) {
   const { width: word, height: row } = cell;
   setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint, "right");
   context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
-  const each = Math.max(1, Math.ceil(10 / row));
+  const interval = Math.max(1, Math.ceil(10 / row));
   for (let line = first; line <= last; line += 1) {
     const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
-    if (line % each || y < MEMORY_HEAD.top || y > MEMORY_HEAD.top + view.height - 3) continue;
+    if (line % interval || y < MEMORY_HEAD.top || y > MEMORY_HEAD.top + view.height - 3) continue;
     context.fillText(hex(line * LINE, 12), MEMORY_HEAD.left - 5, y);
   }
   context.textAlign = "center";

@@ -71,7 +71,7 @@ export class Descriptor {
     });
     node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
     node.addEventListener("keydown", (event) => flipByKey(event, node, () => this.flip(bit, node)));
-    onMouse(node, "pointermove", (event) => this.tooltip.show(event, () => this.bitFacts(bit)));
+    onMouse(node, "pointermove", (event) => this.tooltip.showAt(event, () => this.bitFacts(bit)));
     onMouse(node, "pointerleave", () => this.tooltip.hide());
     this.highlightWith(node, () => this.fieldAt(bit)?.name ?? "");
     return node;
@@ -85,7 +85,7 @@ export class Descriptor {
     if (byTouch && pointing.tapped !== node) {
       pointing.tapped = node;
       const { left, bottom } = node.getBoundingClientRect();
-      tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
+      tooltip.showAt({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
       return;
     }
     const code = BigInt(info.hex) ^ (1n << BigInt(bit));
@@ -130,7 +130,7 @@ export class Descriptor {
     if (key !== this.built) this.build(info);
     this.built = key;
     const { title } = this.source;
-    this.hex.show(info.hex, `${title.toLowerCase()}, hexadecimal`, info.hex);
+    this.hex.showValue(info.hex, `${title.toLowerCase()}, hexadecimal`, info.hex);
     write(this.problems, (info.problems ?? []).join("; "));
     write(this.sentence, info.sentence);
     this.sentence.title = info.sentence;
@@ -197,7 +197,7 @@ export class Descriptor {
       })
     );
     this.onUpdate(name, ({ text, meaning }) => {
-      box.show(text, `${name} of ${this.source.called}`, name);
+      box.showValue(text, `${name} of ${this.source.called}`, name);
       node.title = meaning;
     });
   }
@@ -234,7 +234,7 @@ export class Descriptor {
   /** @param {string} name @param {(field: DescriptorField) => void} show */
   onUpdate(name, show) {
     this.updates.push(({ fields }) => {
-      const field = fields.find((each) => each.name === name);
+      const field = fields.find((candidate) => candidate.name === name);
       if (field) show(field);
     });
   }

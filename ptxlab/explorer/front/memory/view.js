@@ -107,7 +107,7 @@ export class MemoryView extends WordGrid {
   }
 
   // If it opened, closed, or shows something else, everything is laid out again.
-  follow() {
+  readFromModel() {
     const sent = this.content.model.get("memory") ?? {};
     if (sent === this.sent) return;
     const other = sent.name !== this.sent.name;
@@ -340,7 +340,7 @@ class MemoryControls {
     const colours = matrix?.lane ? MEMORY_COLOURS : MEMORY_COLOURS.slice(1);
     const choices = /** @type {Choice<string>[]} */ (colours.map((colour) => [colour, colour]));
     const colour = { name: "colour", label: "Colour", hint: "What the colours mean", value: this.colour };
-    this.controls.show([...controls, { ...colour, choices }]);
+    this.controls.showControls([...controls, { ...colour, choices }]);
     this.updateStops();
   }
 

@@ -45,13 +45,13 @@ export class Camera {
   }
 
   // To the zoom that the model has: at once, or with a picture of the flight there.
-  follow() {
+  zoomToModel() {
     const { app, flight, point, percent: from, content, selection, scene } = this;
     const percent = zoomOf(content);
     if (percent === from) return;
     this.percent = percent;
     this.point = null;
-    if (!app.layoutWidth || content.instruction.move || !scene.panes.length) return;
+    if (!app.layoutWidth || content.instruction.transfer || !scene.panes.length) return;
     const anchors = anchorsOf(scene, point);
     const before = reducedMotion.matches ? null : flight.capture();
     showScene(scene);
@@ -75,7 +75,7 @@ export class Camera {
     const { percent, unasked, content, selection, scene } = this;
     const isUnasked = percent === unasked?.to;
     if (!isUnasked) this.unasked = null; // somebody zoomed since
-    if (content.instruction.move) return;
+    if (content.instruction.transfer) return;
     if (content.model.get("label") === "value") {
       if (unasked && isUnasked) scene.zoomTo(unasked.from, null);
       this.unasked = null;
@@ -122,7 +122,7 @@ function anchorsOf(scene, point) {
   const anchors = /** @type {Anchor[]} */ ([]);
   for (const axis of AXES) {
     const isHeld = Boolean(pointed?.axes.includes(axis));
-    const pane = isHeld ? pointed : panes.find((each) => each.axes.includes(axis));
+    const pane = isHeld ? pointed : panes.find((candidate) => candidate.axes.includes(axis));
     if (!pane) continue;
     const box = pane.scroller.getBoundingClientRect();
     const place = isHeld && at ? at : { x: box.left + pane.width / 2, y: box.top + pane.height / 2 };
@@ -161,7 +161,7 @@ function bandsOf(anchors) {
         ? [x / total.width, (x + width) / total.width]
         : [y / total.height, (y + height) / total.height];
     const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kOfA", "kOfB"] : [axis]);
-    bands.push(...axes.map((each) => ({ axis: each, start, end })));
+    bands.push(...axes.map((flownAxis) => ({ axis: flownAxis, start, end })));
   }
   return bands;
 }
@@ -194,7 +194,7 @@ export function listenForZoom(app) {
     if (!event.altKey || event.ctrlKey || event.metaKey || by === undefined) return;
     event.preventDefault();
     const { tensor, memory } = app;
-    if (app.content.instruction.move || focusedIn(tensor.node)) tensor.zoomBy(by || -tensor.zoom);
+    if (app.content.instruction.transfer || focusedIn(tensor.node)) tensor.zoomBy(by || -tensor.zoom);
     else if (focusedIn(memory.node)) memory.zoomBy(by || -memory.zoom);
     else
       app.scene.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.content.model.get("zoom"), app.scene.camera.pointer);

@@ -31,9 +31,9 @@ export class Corner {
       role: "img",
       title: "Where the camera is: click to go elsewhere",
     });
-    this.map.addEventListener("pointerdown", (event) => this.go(event));
+    this.map.addEventListener("pointerdown", (event) => this.centreOn(event));
     this.map.addEventListener("pointermove", (event) => {
-      if (event.buttons === 1) this.go(event);
+      if (event.buttons === 1) this.centreOn(event);
     });
     this.legendKey = "";
     // measured once
@@ -69,8 +69,8 @@ export class Corner {
     const key = [this.formula.textContent, this.legendKey, node.style.width].join();
     if (!node.hidden && !this.ends.has(key)) {
       this.formula.after(legend);
-      /** @param {HTMLElement} each */
-      const endOf = (each) => each.offsetTop + each.offsetHeight;
+      /** @param {HTMLElement} part */
+      const endOf = (part) => part.offsetTop + part.offsetHeight;
       this.ends.set(key, { formula: endOf(this.formula), legend: endOf(legend) });
     }
     const ends = this.ends.get(key) ?? { formula: 0, legend: Infinity };
@@ -115,7 +115,7 @@ export class Corner {
 
   drawMap() {
     const { map, content, theme, scene } = this;
-    map.hidden = scene.camera.isWhole || Boolean(content.instruction.move);
+    map.hidden = scene.camera.isWhole || Boolean(content.instruction.transfer);
     if (map.hidden) return;
     const { width, height } = this.size;
     resizeCanvas(map, width, height, theme.ratio);
@@ -145,7 +145,7 @@ export class Corner {
     const panes = this.scene.panes.filter((pane) => !pane.isFolded && pane.total.width);
     /** @param {Axis} axis @param {"width" | "height"} along */
     const long = (axis, along) => {
-      const pane = panes.find((each) => each.axes[along === "width" ? 0 : 1] === axis);
+      const pane = panes.find((candidate) => candidate.axes[along === "width" ? 0 : 1] === axis);
       return pane ? pane.total[along] : 0;
     };
     const [a, n, b, m] = [
@@ -173,7 +173,7 @@ export class Corner {
 
   // The camera goes to where the map was pressed.
   /** @param {PointerEvent} event */
-  go({ offsetX, offsetY }) {
+  centreOn({ offsetX, offsetY }) {
     const { scene } = this;
     for (const { pane, box } of this.boxes()) {
       const [right, down] = [(offsetX - box.x) / box.width, (offsetY - box.y) / box.height];

@@ -129,10 +129,10 @@ function looksTheSame(pane, layer, before, matrix) {
   if (!changed.length || layer.digits || layer.name === "E") return !changed.length;
   const { content } = pane;
   const style = layerStyle(pane, layer);
-  const [was, is] = [before, matrix].map((each) => ({
-    paint: content.painter(each),
-    opacity: opacityIn(content, each, style),
-    differ: each.differ,
+  const [was, is] = [before, matrix].map((drawn) => ({
+    paint: content.painter(drawn),
+    opacity: opacityIn(content, drawn, style),
+    differ: drawn.differ,
   }));
   return changed.every(
     (index) =>
@@ -640,9 +640,10 @@ export function drawPaneMarks(pane) {
 // The cells of the lanes that are shown, and of the one under the pointer.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
 function outlineLanes(pane, context, { lane, lanes }) {
-  const isShown = lane < 0 || lanes.some((each) => each.lane === lane);
+  const isShown = lane < 0 || lanes.some((shownLane) => shownLane.lane === lane);
   const outlined = isShown ? lanes : [...lanes, { lane, line: 0.75, dash: [] }];
-  for (const layer of pane.layers) for (const each of outlined) outlineLane(pane, context, layer, each);
+  for (const layer of pane.layers)
+    for (const outlinedLane of outlined) outlineLane(pane, context, layer, outlinedLane);
 }
 
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>["quiz"]} marks */

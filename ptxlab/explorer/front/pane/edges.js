@@ -59,8 +59,8 @@ export function drawHeadings(pane, context) {
   if (content.display("colour_by") === "warp" && content.instruction.lanes > 32) drawWarps(pane, context);
   setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint, "right");
   const heights = /** @type {number[]} */ ([]);
-  for (const [layer, prefix, each] of rowNumbers(pane))
-    for (let row = 0; row < content.matrices[layer.name].rows; row += each) {
+  for (const [layer, prefix, interval] of rowNumbers(pane))
+    for (let row = 0; row < content.matrices[layer.name].rows; row += interval) {
       const y = pane.y(layer, row) - pane.at.y;
       const middle = y + (prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row));
       if (y < -1 || y > pane.height - 4) continue;

@@ -32,7 +32,7 @@ export class Flight {
     const box = scene.node.getBoundingClientRect();
     for (const pane of scene.panes) {
       if (pane.isFolded || !pane.layers.length) continue;
-      const leg = this.legs.find((each) => each.pane === pane);
+      const leg = this.legs.find((candidate) => candidate.pane === pane);
       const view = leg?.now ?? { ...viewOf(pane, box), picture: pictureOfPane(pane) };
       const { x, y, width, height } = view.window;
       if (leg?.now && canvas) view.picture = pictureFrom([canvas], { x, y, width, height }, theme.ratio);

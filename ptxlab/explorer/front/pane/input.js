@@ -64,13 +64,13 @@ export function keyOnCells(pane, event) {
   if (!selection.mark || runsCell(event)) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
-  const move = movement(pane, event.key, ctrl);
+  const distance = movement(pane, event.key, ctrl);
   const { name, row, column } = selection.mark;
   const { rows, columns } = content.matrices[name];
   if (letter === "a")
     selection.select({ name, row: 0, column: 0, row2: rows - 1, column2: columns - 1 }, true, false);
   else if (letter === "d" || letter === "r") fillWithin(pane, letter === "d");
-  else if (move) selection.move(...move, event.shiftKey);
+  else if (distance) selection.moveBy(...distance, event.shiftKey);
   else if (event.key === "Enter") pane.edit();
   else if (event.key === "F2") pane.openEditor();
   else if (zoomByKey(pane, event.key)) return true;

@@ -585,12 +585,12 @@ function layersOfD(content, name, width, row) {
   const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
   if (!matrix.products) return [across];
   const { count } = matrix.products;
-  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN_PRODUCTS];
+  const [rowsEach, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN_PRODUCTS];
   return [
     {
       ...across,
-      down: withGaps(each, row),
-      shift: (at) => Math.floor(at / each) * aside,
+      down: withGaps(rowsEach, row),
+      shift: (at) => Math.floor(at / rowsEach) * aside,
       wide: count * aside,
     },
   ];

@@ -460,9 +460,9 @@ export class Pane extends CanvasGrid {
   afterTyping({ key, shiftKey }) {
     const { selection } = this;
     const arrow = ARROWS[key];
-    if (key === "Enter") return () => selection.move(1, 0, false, true);
-    if (key === "Tab") return () => selection.move(0, shiftKey ? -1 : 1, false, true);
-    return arrow?.[0] ? () => selection.move(...arrow) : null;
+    if (key === "Enter") return () => selection.moveBy(1, 0, false, true);
+    if (key === "Tab") return () => selection.moveBy(0, shiftKey ? -1 : 1, false, true);
+    return arrow?.[0] ? () => selection.moveBy(...arrow) : null;
   }
 
   /** @param {KeyboardEvent} event */

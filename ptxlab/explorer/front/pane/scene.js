@@ -101,12 +101,12 @@ export class Scene {
       if (!pane) continue;
       const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
       /** @param {Axis} axis @param {number} start @param {number} end @param {number} view @param {number} most */
-      const show = (axis, start, end, view, most) => {
+      const revealAlong = (axis, start, end, view, most) => {
         if (most <= 1) return;
         this.scroll[axis] = clamp(clamp(this.scroll[axis], end - view + FADE, start - FADE), 0, most);
       };
-      show(pane.axes[0], x, x + width, pane.width, pane.farthest.x);
-      show(pane.axes[1], y, y + height, pane.height, pane.farthest.y);
+      revealAlong(pane.axes[0], x, x + width, pane.width, pane.farthest.x);
+      revealAlong(pane.axes[1], y, y + height, pane.height, pane.farthest.y);
     }
     // all at once: scrolled one after the other, A and B would drag each other along
     if (AXES.some((axis) => before[axis] !== this.scroll[axis])) this.syncScroll();

@@ -208,14 +208,14 @@ export class Picker {
     const { words, matching } = this.find(search);
     const { targets } = search.index;
     COLUMNS.forEach((_, column) => {
-      this.columns[column].show(
+      this.columns[column].showOptions(
         search.options(column, choice, matching),
         (value) => [search.names[column][value]],
         { chosen: choice.at[column], current: current?.at[column] },
         (value) => this.narrow(search.choose(choice, column, value, matching), column),
       );
     });
-    this.columns[COLUMNS.length].show(
+    this.columns[COLUMNS.length].showOptions(
       search.targetOptions(choice, matching),
       (value) => [targets[value][0], targets[value][1]],
       { chosen: choice.target, current: null },
@@ -223,7 +223,7 @@ export class Picker {
     );
     const matches = search.matches(choice, matching);
     this.drawMore(search, matches, matching);
-    const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
+    const asked = words.length > 0 || choice.at.some((value) => value !== null) || choice.target !== null;
     this.reset.hidden = !asked;
     this.drawMatches(search, matches, words, asked);
   }
@@ -254,8 +254,8 @@ export class Picker {
   // Where A of the current instruction is.
   /** @returns {Space} */
   spaceNow() {
-    const { registers, tensor, move } = this.content.instruction ?? {};
-    if (move) return "shared";
+    const { registers, tensor, transfer } = this.content.instruction ?? {};
+    if (transfer) return "shared";
     if (tensor) return tensor.places.A ? "tensor" : "shared";
     return registers?.A ? "register" : "shared";
   }
@@ -269,14 +269,14 @@ export class Picker {
     this.more.hidden = !wide && !tensor;
     this.sizes.node.hidden = !wide;
     if (this.more.hidden) return;
-    this.sizes.show(
+    this.sizes.showOptions(
       search.sizes(choice, matching),
       (value) => [String(value)],
       { chosen: choice.n, current: current?.many ? current.n : null },
       (n) => this.narrow({ ...choice, n }),
     );
     const isLike = current?.space === matches[0].space;
-    this.spaces.show(
+    this.spaces.showOptions(
       [
         [tensor ? "tensor" : "register", matches.length],
         ["shared", matches.length],
@@ -379,7 +379,7 @@ export class Picker {
       // an everyday word that is nowhere in the line
       const reason = seen.has(word)
         ? null
-        : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
+        : known.find((word) => search.vocabulary.get(word)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
       if (reason) make("mark", "ptx-tag", tags, { text: reason });
     }
     node.addEventListener("click", () => this.choose(index));
@@ -449,7 +449,7 @@ export class Picker {
   /** @param {object} column @param {number} step */
   focusBeside(column, step) {
     const lists = [...this.columns, ...(this.more.hidden ? [] : [this.sizes, this.spaces])];
-    lists[lists.findIndex((each) => each === column) + step]?.focus();
+    lists[lists.findIndex((list) => list === column) + step]?.focus();
   }
 
   /** @param {number} index */
@@ -491,7 +491,7 @@ class OptionList {
    * @param {{ chosen: T | null | undefined, current: T | null | undefined }} marked
    * @param {(value: T | null) => void} choose
    */
-  show(rows, names, marked, choose) {
+  showOptions(rows, names, marked, choose) {
     this.choose = choose;
     const values = JSON.stringify(rows.map(([value]) => value));
     if (values !== this.values) this.build(rows, names);
@@ -577,9 +577,9 @@ class OptionList {
     const [along, across] = this.columns > 1 ? [right, down] : [down, right];
     if (at < 0) return;
     if (key === "Enter" || key === " ") this.pick(this.options[at]);
-    else if (key === "Home") this.move(-1, 1);
-    else if (key === "End") this.move(this.options.length, -1);
-    else if (along) this.move(at, along);
+    else if (key === "Home") this.focusNext(-1, 1);
+    else if (key === "End") this.focusNext(this.options.length, -1);
+    else if (along) this.focusNext(at, along);
     else if (across) this.picker.focusBeside(this, across);
     else return;
     event.preventDefault();
@@ -587,7 +587,7 @@ class OptionList {
 
   // To the next option with a match.
   /** @param {number} from @param {number} step */
-  move(from, step) {
+  focusNext(from, step) {
     let at = from + step;
     while (this.options[at] && !this.options[at].count && !this.options[at].chosen) at += step;
     if (this.options[at]) this.focus(this.options[at]);

@@ -90,13 +90,13 @@ export class Search {
   /** @param {string} word @returns {SearchWord} */
   understand(word) {
     for (const [level, fit] of LEVELS.entries()) {
-      const known = [...this.vocabulary.keys()].filter((each) => fit(each, word));
+      const known = [...this.vocabulary.keys()].filter((knownWord) => fit(knownWord, word));
       if (known.length)
         return {
           word,
           level,
           known,
-          fits: new Set(known.flatMap((each) => [...(this.vocabulary.get(each) ?? [])])),
+          fits: new Set(known.flatMap((knownWord) => [...(this.vocabulary.get(knownWord) ?? [])])),
         };
     }
     const inside = this.items
@@ -115,7 +115,7 @@ export class Search {
   within(item, choice, column) {
     return (
       COLUMNS.every(
-        (_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each],
+        (_, index) => index >= column || choice.at[index] === null || choice.at[index] === item.at[index],
       ) &&
       (column < 2 || choice.n === null || !item.many || choice.n === item.n)
     );
@@ -174,17 +174,17 @@ export class Search {
    * @returns {Choices}
    */
   choose(choice, column, value, matching) {
-    const next = { ...choice, at: choice.at.map((each, index) => (index === column ? value : each)) };
+    const next = { ...choice, at: choice.at.map((chosen, index) => (index === column ? value : chosen)) };
     /** @param {Choices["at"]} at @param {number | null} n */
     const left = (at, n) =>
       this.items.some(
         (item, index) =>
           matching[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length),
       );
-    const kept = next.at.map((each, index) => (index > column ? null : each));
+    const kept = next.at.map((chosen, index) => (index > column ? null : chosen));
     const n = left(kept, next.n) && kept[1] !== null ? next.n : null;
     for (let index = column + 1; index < COLUMNS.length; index += 1) {
-      const tried = kept.map((each, place) => (place === index ? next.at[index] : each));
+      const tried = kept.map((chosen, place) => (place === index ? next.at[index] : chosen));
       if (left(tried, n)) kept[index] = next.at[index];
     }
     return { ...next, at: kept, n };
@@ -197,8 +197,8 @@ export class Search {
     for (const item of matches) rows.set(item.row, [...(rows.get(item.row) ?? []), item]);
     return [...rows.values()].map((items) => ({
       items,
-      item: items.reduce((best, each) =>
-        Math.abs(each.n - wantedN) < Math.abs(best.n - wantedN) ? each : best,
+      item: items.reduce((best, candidate) =>
+        Math.abs(candidate.n - wantedN) < Math.abs(best.n - wantedN) ? candidate : best,
       ),
     }));
   }
@@ -206,7 +206,7 @@ export class Search {
   /** @param {Item} item @param {Item} other */
   likeness(item, other) {
     return (
-      item.at.filter((each, column) => each === other.at[column]).length +
+      item.at.filter((value, column) => value === other.at[column]).length +
       (item.mnemonic === other.mnemonic ? 1 : 0)
     );
   }
@@ -228,8 +228,8 @@ export function marksIn(text, words, partsOfWords, whole = []) {
     /** @type {[part: string, strict: number][]} */
     const sought = [
       [word, level],
-      ...known.flatMap((each) =>
-        (partsOfWords[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])),
+      ...known.flatMap((knownWord) =>
+        (partsOfWords[knownWord] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])),
       ),
     ];
     for (const [part, strict] of sought) {
@@ -246,7 +246,7 @@ export function marksIn(text, words, partsOfWords, whole = []) {
         seen.add(word);
       }
     }
-    if (!seen.has(word) && known.some((each) => whole.includes(each))) {
+    if (!seen.has(word) && known.some((knownWord) => whole.includes(knownWord))) {
       ranges.push([0, text.length]);
       seen.add(word);
     }

@@ -133,9 +133,9 @@ export class Quiz {
   }
 
   // What Python sent last, as soon as there is something to show it on.
-  follow() {
+  readFromModel() {
     const sent = this.content.model.get("quiz");
-    if (sent === this.sent || (!this.scene.panes.length && !this.content.instruction.move)) return;
+    if (sent === this.sent || (!this.scene.panes.length && !this.content.instruction.transfer)) return;
     this.sent = sent;
     this.update(sent);
   }
@@ -150,7 +150,7 @@ export class Quiz {
     app.root.classList.toggle("ptx-quizzing", this.state.open);
     attribute(app.root, "data-quiz", this.state.open ? (question?.takes ?? "") : "");
     app.header.nameBox.input.disabled = this.state.open;
-    this.show();
+    this.drawBar();
     const asked = this.state.data && question ? `${this.state.data.number} ${question.text}` : "";
     const isNew = asked !== this.asked;
     this.asked = asked;
@@ -170,11 +170,11 @@ export class Quiz {
 
   // There are no questions about moves.
   showStart() {
-    this.start.hidden = this.state.data !== null || Boolean(this.content.instruction.move);
+    this.start.hidden = this.state.data !== null || Boolean(this.content.instruction.transfer);
   }
 
   // What is in the bar.
-  show() {
+  drawBar() {
     const { data, question, verdict } = this.state;
     this.node.hidden = data === null;
     this.showStart();

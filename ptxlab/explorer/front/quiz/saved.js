@@ -41,7 +41,7 @@ export class StaticQuiz {
 
   // What the bar shows after a message; null if the message is not about the quiz.
   /** @param {Message} message @returns {Sent<QuizData> | null} */
-  take(message) {
+  answerMessage(message) {
     if (message.type === "stop_quiz") return {};
     if (message.type === "start_quiz") this.restart();
     else if (message.type === "next_question") this.next();
@@ -101,11 +101,11 @@ export class StaticQuiz {
       return code === null || code >> BigInt(bits) ? null : code === BigInt(binary);
     }
     if (question.takes === "numbers") {
-      const numbers = (/** @type {string} */ each) => each.match(/\d+/g)?.map(Number).join() ?? "";
-      return numbers(text) ? answers.some((each) => numbers(each) === numbers(text)) : null;
+      const numbers = (/** @type {string} */ words) => words.match(/\d+/g)?.map(Number).join() ?? "";
+      return numbers(text) ? answers.some((rightAnswer) => numbers(rightAnswer) === numbers(text)) : null;
     }
     if (question.takes === "words")
-      return spoken(text) ? answers.some((each) => spoken(each) === spoken(text)) : null;
+      return spoken(text) ? answers.some((rightAnswer) => spoken(rightAnswer) === spoken(text)) : null;
     let answer = spoken(text);
     if (question.takes === "register") {
       const operand = / (\w+) register/.exec(answer)?.[1];
@@ -117,9 +117,14 @@ export class StaticQuiz {
       )
         return null;
       answer = answer.replace(/ [a-z]+ register/, " register");
-      return /^lane \d+ [a-z]+ \d+$/.test(answer) ? answers.some((each) => spoken(each) === answer) : null;
+      return /^lane \d+ [a-z]+ \d+$/.test(answer)
+        ? answers.some((rightAnswer) => spoken(rightAnswer) === answer)
+        : null;
     }
-    if (/^\d+ \d+$/.test(answer)) return answers.some((each) => spoken(each).endsWith(` ${answer}`));
-    return /^[a-z ]+\d+ \d+$/.test(answer) ? answers.some((each) => spoken(each) === answer) : null;
+    if (/^\d+ \d+$/.test(answer))
+      return answers.some((rightAnswer) => spoken(rightAnswer).endsWith(` ${answer}`));
+    return /^[a-z ]+\d+ \d+$/.test(answer)
+      ? answers.some((rightAnswer) => spoken(rightAnswer) === answer)
+      : null;
   }
 }

@@ -42,7 +42,7 @@ export class Panel {
 
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
-  follow(cell) {
+  turnToCell(cell) {
     const { matrices } = this.content;
     const matrix = matrices[cell.name];
     const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
@@ -51,7 +51,7 @@ export class Panel {
 
   // Turns to the page of a register, if it is on another one.
   /** @param {Name} name @param {number} register */
-  bring(name, register) {
+  bringIntoView(name, register) {
     const operand = name === "stored" ? "A" : name;
     const isPaged = (this.content.instruction.registers[operand] ?? 0) > 8;
     if (isPaged && (this.pages[operand] ?? 0) !== Math.floor(register / PAGE)) this.turnTo(operand, register);
@@ -253,7 +253,7 @@ export class Lanes {
   /** @param {number} lane */
   toggle(lane) {
     const { pinned } = this.content;
-    const others = pinned.filter((each) => each !== lane);
+    const others = pinned.filter((pinnedLane) => pinnedLane !== lane);
     // if there are too many, the oldest is removed
     this.content.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
   }
@@ -309,22 +309,22 @@ export class Lanes {
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
-      const each = Number(button.dataset.lane);
-      attribute(button, "aria-pressed", each === lane);
+      const buttonLane = Number(button.dataset.lane);
+      attribute(button, "aria-pressed", buttonLane === lane);
       attribute(
         button,
         "aria-label",
-        `${holderNoun(instruction)} ${each}${pinned.includes(each) ? ", pinned" : ""}`,
+        `${holderNoun(instruction)} ${buttonLane}${pinned.includes(buttonLane) ? ", pinned" : ""}`,
       );
-      button.classList.toggle("pinned", pinned.includes(each));
-      attribute(button, "tabindex", each === lane ? 0 : -1);
+      button.classList.toggle("pinned", pinned.includes(buttonLane));
+      attribute(button, "tabindex", buttonLane === lane ? 0 : -1);
     }
     if (this.following) this.focus();
     this.following = false;
     for (const button of this.warps.querySelectorAll("button")) {
       button.classList.toggle(
         "pinned",
-        pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)),
+        pinned.some((pinnedLane) => Math.floor(pinnedLane / 32) === Number(button.dataset.warp)),
       );
     }
   }
@@ -333,13 +333,17 @@ export class Lanes {
   build(warp) {
     const { content, theme, pointing, selection } = this;
     this.warps.replaceChildren();
-    for (let each = 0; content.instruction.lanes > 32 && each < content.instruction.lanes / 32; each += 1) {
+    for (
+      let shownWarp = 0;
+      content.instruction.lanes > 32 && shownWarp < content.instruction.lanes / 32;
+      shownWarp += 1
+    ) {
       makeButton(
         this.warps,
         "ptx-warp",
-        `warp ${each}`,
-        () => selection.chooseLane(each * 32 + (content.lane % 32)),
-        { "aria-pressed": each === warp, "data-warp": each },
+        `warp ${shownWarp}`,
+        () => selection.chooseLane(shownWarp * 32 + (content.lane % 32)),
+        { "aria-pressed": shownWarp === warp, "data-warp": shownWarp },
       );
     }
     this.updateWarps();

@@ -34,13 +34,13 @@ export function drawRegister(panel, parent, info) {
   const fields = Array.from({ length: count }, () => new RegisterField(panel, strip, info));
   return (content, lane) => {
     attribute(box.node, "data-lane", lane);
-    box.show(
+    box.showValue(
       content.hex,
       `${name}, ${holderNoun(panel.content.instruction)} ${lane}, register ${register}, hexadecimal`,
       lane,
     );
     if (place) write(place, placeOf(matrix, content.fields));
-    fields.forEach((field, index) => field.show(content.fields[index], lane));
+    fields.forEach((field, index) => field.showField(content.fields[index], lane));
   };
 }
 
@@ -174,7 +174,7 @@ class RegisterField {
 
   /** @param {HTMLElement} bit @param {ClientPoint} at */
   showTip(bit, at, byTouch = false) {
-    this.tooltip.show(at, () => this.bitFacts(bit, byTouch));
+    this.tooltip.showAt(at, () => this.bitFacts(bit, byTouch));
   }
 
   /** @param {HTMLElement} bit @param {boolean} byTouch */
@@ -193,7 +193,7 @@ class RegisterField {
   }
 
   /** @param {Field} field @param {number} lane */
-  show(field, lane) {
+  showField(field, lane) {
     const { node, content, selection } = this;
     const { matrix, small } = this.info;
     const { row, column } = field;
@@ -209,7 +209,7 @@ class RegisterField {
     [this.field, this.lane] = [field, lane];
     const element = `${matrix.element}${field.element}`;
     const where = `${matrix.label} row ${row} column ${column}`;
-    this.value?.show(
+    this.value?.showValue(
       field.text,
       `${element}, ${where}${small ? `, ${holderNoun(content.instruction)} ${lane}` : ""}`,
       this.cell,

@@ -22,10 +22,10 @@ export class TensorControls {
     this.view = view;
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "tensor memory" });
     this.title = make("b", "", this.bar, { text: "Tensor memory" });
-    const moved = make("span", "ptx-memory-controls ptx-move-controls", this.bar, {
-      "data-testid": "move-controls",
+    const moved = make("span", "ptx-memory-controls ptx-transfer-controls", this.bar, {
+      "data-testid": "transfer-controls",
     });
-    this.move = new Controls(moved, "data-move", (name, value, node) =>
+    this.transferControls = new Controls(moved, "data-transfer", (name, value, node) =>
       view.send({ type: "set_transfer", name, text: String(value) }, { node }),
     );
     const controls = make("span", "ptx-memory-controls", this.bar);
@@ -61,11 +61,11 @@ export class TensorControls {
   update() {
     const { view } = this;
     const { tensor, content } = view;
-    const { move } = content.instruction;
-    this.title.hidden = this.close.hidden = Boolean(move);
-    const controls = move?.controls ?? [];
-    this.move.node.hidden = !controls.length;
-    this.move.show(
+    const { transfer } = content.instruction;
+    this.title.hidden = this.close.hidden = Boolean(transfer);
+    const controls = transfer?.controls ?? [];
+    this.transferControls.node.hidden = !controls.length;
+    this.transferControls.showControls(
       controls.map(({ options, most, ...rest }) => ({
         ...rest,
         choices: options,
@@ -73,8 +73,8 @@ export class TensorControls {
         disabled: content.isStatic,
       })),
     );
-    this.updateTimes(move);
-    this.updateColours(move);
+    this.updateTimes(transfer);
+    this.updateColours(transfer);
     write(this.summary, tensor.summary);
     attribute(this.summary, "title", tensor.note);
     this.zoomOut.disabled = view.zoom === 0;
@@ -83,23 +83,23 @@ export class TensorControls {
     this.updateStops();
   }
 
-  /** @param {MoveInfo | undefined} move */
-  updateTimes(move) {
+  /** @param {TransferInfo | undefined} transfer */
+  updateTimes(transfer) {
     const { before, content } = this.view;
     const label = /** @type {HTMLElement} */ (this.times.parentElement);
-    label.hidden = Boolean(move) && !content.matrices.C;
+    label.hidden = Boolean(transfer) && !content.matrices.C;
     write(/** @type {Element} */ (label.firstElementChild), content.matrices.D?.label ?? "D");
     write(this.times.options[1], "before");
     this.times.value = before ? "before" : "after";
   }
 
-  /** @param {MoveInfo | undefined} move */
-  updateColours(move) {
+  /** @param {TransferInfo | undefined} transfer */
+  updateColours(transfer) {
     const { view } = this;
-    const colours = move
-      ? this.moveColours(move)
+    const colours = transfer
+      ? this.transferColours(transfer)
       : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || view.tensor.places.SFA);
-    if (move && !colours.some(([, value]) => value === view.colour)) view.colour = "row";
+    if (transfer && !colours.some(([, value]) => value === view.colour)) view.colour = "row";
     const key = colours.map(([text]) => text).join();
     if (this.colours.dataset.key !== key) fillSelect(this.colours, colours);
     this.colours.dataset.key = key;
@@ -108,8 +108,8 @@ export class TensorControls {
 
   // Words have the colours of the registers, or else of what is read; colours by value only where there are
   // numbers.
-  /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
-  moveColours({ by }) {
+  /** @param {TransferInfo} transfer @returns {Choice<TensorColour>[]} */
+  transferColours({ by }) {
     const { axes, kind } = this.view.content.matrices[by];
     const [row, column] = axes ?? ["row", "column"];
     const colours = /** @type {Choice<TensorColour>[]} */ ([

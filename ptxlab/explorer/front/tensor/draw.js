@@ -16,7 +16,7 @@ import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
 import { tint } from "../memory/bytes.js";
 import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
-import { linkedWords, movePainter } from "./move.js";
+import { linkedWords, transferPainter } from "./move.js";
 
 // height of a row with digits
 export const MIN_WORD = SMALLEST_TEXT + 2;
@@ -31,7 +31,7 @@ export const gapBetween = ({ tensor }) => (tensor.blocks ? 44 : 26);
 export function columnEdge(view, cta, column) {
   const { cell, tensor, theme } = view;
   let before = 0;
-  for (let each = 0; each < cta; each += 1) before += columnsOf(tensor, each);
+  for (let earlier = 0; earlier < cta; earlier += 1) before += columnsOf(tensor, earlier);
   const x = (before + column) * cell.width + cta * gapBetween(view);
   return Math.round(x * theme.ratio) / theme.ratio;
 }
@@ -56,7 +56,7 @@ function wordPainter(view, name, place) {
   const matrix = content.matrices[view.matrixName(name)];
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const { columns } = matrix;
-  if (content.instruction.move && colour !== "value") return movePainter(view, name);
+  if (content.instruction.transfer && colour !== "value") return transferPainter(view, name);
   if (colour === "operand") return () => operandColour(view, place);
   if (colour === "row")
     return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
@@ -99,7 +99,7 @@ function wordPictures(view) {
     view.load?.column,
     view.load?.lane,
   ].join();
-  const current = view.colour === "value" || content.instruction.move ? view.shownMatrices() : [];
+  const current = view.colour === "value" || content.instruction.transfer ? view.shownMatrices() : [];
   if (key === view.pictured && current.every((matrix, index) => matrix === view.painted[index]))
     return view.pictures;
   view.pictured = key;
@@ -281,7 +281,7 @@ function drawTensorHeads(view, context) {
   const { cell, tensor, scroller, theme } = view;
   const { left, top } = TENSOR_HEAD;
   const { ink } = theme;
-  const each = Math.min(32, labelInterval(cell.height, 11));
+  const interval = Math.min(32, labelInterval(cell.height, 11));
   const rows = rowsOf(tensor);
   // a warp has the rows of memory beside its lanes
   const isWarp = rows <= WARP;
@@ -290,7 +290,7 @@ function drawTensorHeads(view, context) {
   starts.forEach((start, block) => {
     if (start > view.width || (block && start < gapBetween(view))) return;
     context.fillText(tensor.blocks?.[block].axes[0] ?? "lane", left + start - 5, top - 6);
-    for (let lane = 0; lane < (isWarp ? (tensor.blocks?.[block].rows ?? rows) : rows); lane += each) {
+    for (let lane = 0; lane < (isWarp ? (tensor.blocks?.[block].rows ?? rows) : rows); lane += interval) {
       const y = top + lane * cell.height - scroller.scrollTop;
       if (y < top - 1 || y > top + view.height - 6) continue;
       context.fillText(String(lane), left + start - 5, y + Math.max(4.5, cell.height / 2));
@@ -407,7 +407,7 @@ export function drawTensorMarks(view) {
   view.clipAndScroll(context);
   dimUnplayedWords(view, context);
   if (load) drawLoad(view, context, load);
-  if (content.instruction.move) drawMove(view, context);
+  if (content.instruction.transfer) drawTransfer(view, context);
   for (const cells of related) washCells(view, context, cells);
   if (mark && content.matrices[mark.name]?.place) boxCell(view, context, mark, theme.ink.brand, 1.5);
   if (hovered?.name && content.matrices[hovered.name]?.place)
@@ -467,7 +467,7 @@ function boxRuns(view, context, words) {
 
 // Of words that are moved: those of the chosen thread, and the way of what is pointed at or selected.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
-function drawMove(view, context) {
+function drawTransfer(view, context) {
   const { content, theme, pointing } = view;
   const { A, D } = content.matrices;
   for (const { lane, place, columns } of [A, D].filter((matrix) => matrix?.lane)) {

@@ -3,11 +3,11 @@
 import { hex, typed } from "../common/util.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
 
-/** @type {WeakMap<Int32Array, MoveLinks>} */
+/** @type {WeakMap<Int32Array, TransferLinks>} */
 const known = new WeakMap();
 
 // Words of A that a word of D comes from, and back.
-/** @param {Pick<Matrices, "A" | "D">} matrices @returns {MoveLinks | null} */
+/** @param {Pick<Matrices, "A" | "D">} matrices @returns {TransferLinks | null} */
 function linksOf({ A, D }) {
   const from = D?.counterpart;
   if (!A || !from) return null;
@@ -16,14 +16,14 @@ function linksOf({ A, D }) {
   const parts = from.length / D.codes.length;
   const targets = /** @type {number[][]} */ ([]);
   const sources = Array.from({ length: D.codes.length }, (_, index) => {
-    const each = /** @type {number[]} */ ([]);
+    const sourcesOfWord = /** @type {number[]} */ ([]);
     for (let part = 0; part < parts; part += 1) {
       const source = from[index * parts + part];
       if (source < 0) continue;
-      each.push(source);
+      sourcesOfWord.push(source);
       (targets[source] ??= []).push(index);
     }
-    return each;
+    return sourcesOfWord;
   });
   const links = { sources, targets };
   known.set(from, links);
@@ -58,7 +58,7 @@ export function nameOf(matrices, { name, row, column }) {
 
 // A word as a line of text: what it is, and where it comes from or goes to.
 /** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
-export function moveFacts(matrices, { move, mnemonic }, cell) {
+export function transferFacts(matrices, { transfer, mnemonic }, cell) {
   const matrix = matrices[cell.name];
   const index = indexOfCell(matrix, cell);
   const content = cellText(matrix, index, 9);
@@ -71,10 +71,10 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   if (bytes) facts.push(`byte ${bytes[index]} (${hex(bytes[index], 12)})`);
   if (matrix.address_lanes) facts.push(`lane ${cell.row} supplies the address of its row`);
   const linked = linkedWords(matrices, cell);
-  const family = move?.family ?? mnemonic;
+  const family = transfer?.family ?? mnemonic;
   if (cell.name === "C") return [...facts, `before ${family}`];
   if (linked.length) {
-    facts.push(wayOf(matrices, move, cell, linked));
+    facts.push(wayOf(matrices, transfer, cell, linked));
   } else if (cell.name === "A") {
     const isRead = Boolean(matrix.lane && matrix.lane[index] >= 0);
     facts.push(
@@ -85,18 +85,18 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
 }
 
 // "goes to T[41][3]"; for halves, and for elements that become bytes, which ones.
-/** @param {Matrices} matrices @param {MoveInfo | undefined} move @param {Cell} cell @param {Cell[]} linked */
-function wayOf(matrices, move, cell, linked) {
-  const names = linked.slice(0, 4).map((each) => nameOf(matrices, each));
+/** @param {Matrices} matrices @param {TransferInfo | undefined} transfer @param {Cell} cell @param {Cell[]} linked */
+function wayOf(matrices, transfer, cell, linked) {
+  const names = linked.slice(0, 4).map((word) => nameOf(matrices, word));
   const all = names.join(", ") + (linked.length > 4 ? ` and ${linked.length - 4} more` : "");
-  if (move?.element_bits) {
-    const elements = `elements of ${move.element_bits} bits`;
+  if (transfer?.element_bits) {
+    const elements = `elements of ${transfer.element_bits} bits`;
     return cell.name === "A"
       ? `its ${elements} become bytes of ${all}`
       : `four ${elements} of ${all}, each in a byte`;
   }
-  if (!move?.halves) return `${cell.name === "A" ? "goes to" : "comes from"} ${all}`;
-  const isLoad = move.registers === "D";
+  if (!transfer?.halves) return `${cell.name === "A" ? "goes to" : "comes from"} ${all}`;
+  const isLoad = transfer.registers === "D";
   if ((cell.name === "D") === isLoad)
     return isLoad ? `the lower halves of ${all}` : `its halves go to ${all}, the lower one first`;
   const [register] = linked; // which of its two words this one is
@@ -109,7 +109,7 @@ function wayOf(matrices, move, cell, linked) {
 
 // What the reader can do, and what is assumed about an instruction that no GPU here has run.
 /** @param {InstructionInfo} instruction @param {boolean} isSaved */
-export function moveHint({ tensor, matrices }, isSaved = false) {
+export function transferHint({ tensor, matrices }, isSaved = false) {
   const edit = isSaved ? "" : "; type to change it";
   const hint = `Point at ${matrices.A?.bits === 32 ? "a word" : "an element"} to see where it goes or comes from; click to select it${edit}.`;
   const note = tensor?.note ?? "";
@@ -118,12 +118,12 @@ export function moveHint({ tensor, matrices }, isSaved = false) {
 
 // The colour of a word: that of the row or column of what is in registers, or of what is read.
 /** @param {TensorView} view @param {TensorName} name @returns {(index: number) => Colour} */
-export function movePainter({ colour, before, content, theme }, name) {
+export function transferPainter({ colour, before, content, theme }, name) {
   const { matrices, instruction } = content;
   const { colours, ink } = theme;
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const links = linksOf(matrices);
-  const by = instruction.move?.by ?? "A";
+  const by = instruction.transfer?.by ?? "A";
   if (!links || (name === "D" && before)) return () => plain;
   const { columns } = matrices[by];
   const partners = name === "A" ? links.targets : links.sources;

@@ -91,7 +91,7 @@ export class ThreadRegisters {
       const [element] = word ? view.elements(word) : [];
       view.pointed = word && !element ? word : null;
       pointing.hover(element ? view.cellOf(element) : null);
-      if (word) tooltip.show(event, () => this.facts(word));
+      if (word) tooltip.showAt(event, () => this.facts(word));
     });
     this.list.addEventListener("pointerleave", () => {
       view.pointed = null;
@@ -110,7 +110,7 @@ export class ThreadRegisters {
   /** @returns {Matrix | null} */
   get moved() {
     const { instruction, matrices } = this.view.content;
-    return instruction.move?.registers ? matrices[instruction.move.registers] : null;
+    return instruction.transfer?.registers ? matrices[instruction.transfer.registers] : null;
   }
 
   get ctas() {
@@ -196,7 +196,7 @@ export class ThreadRegisters {
     write(this.place, isWarp ? "of the warp" : where);
     this.warps.hidden = isWarp;
     this.showWarps(ctas, thread);
-    if (moved) this.showMoved(moved);
+    if (moved) this.showTransferRegisters(moved);
     if (moved || !load) return;
     this.showLoad();
     this.showRegisters(load);
@@ -242,7 +242,7 @@ export class ThreadRegisters {
     fill(
       this.lane,
       "lane ",
-      lane.map((each) => [each, ""]),
+      lane.map((number) => [number, ""]),
     );
     this.shape.value = load.shape;
     this.count.value = String(load.count);
@@ -274,7 +274,7 @@ export class ThreadRegisters {
 
   // Each register that is filled or stored, its elements, and the words that they come from or go to.
   /** @param {Matrix} moved */
-  showMoved(moved) {
+  showTransferRegisters(moved) {
     const { content, selection } = this.view;
     const { matrices } = content;
     const { group } = this;
@@ -287,7 +287,7 @@ export class ThreadRegisters {
         column: register * group + element,
       }));
       const linked = cells.flatMap((cell) => linkedWords(matrices, cell));
-      const names = linked.map((each) => nameOf(matrices, each));
+      const names = linked.map((word) => nameOf(matrices, word));
       const own = moved.column_names?.length ? columnName(moved, register * group) : `r${register}`;
       const arrow = moved.name === "D" ? "←" : "→";
       write(number, group > 1 ? `r${register}` : own);
@@ -323,11 +323,11 @@ export class ThreadRegisters {
       let here = false;
       for (let part = 0; part < load.parts; part += 1) {
         const elements = view.elements(this.word(register, part)).filter(({ low }) => !load.pack || low < 16);
-        for (const { name: each, index, low } of elements) {
-          const matrix = matrices[each];
+        for (const { name: matrixName, index, low } of elements) {
+          const matrix = matrices[matrixName];
           content +=
             ((Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32)) * 2 ** (16 * part);
-          const cell = view.cellOf({ name: each, index });
+          const cell = view.cellOf({ name: matrixName, index });
           cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
           values.push(cellText(matrix, index));
           known &&= !matrix.unknown;
@@ -347,7 +347,7 @@ export class ThreadRegisters {
   /** @param {Cell} cell */
   movedColumn(cell) {
     const { content } = this.view;
-    const { registers } = content.instruction.move ?? {};
+    const { registers } = content.instruction.transfer ?? {};
     const cells = [cell, ...linkedWords(content.matrices, cell)];
     const column = cells.find(({ name, row }) => name === registers && row === content.lane)?.column ?? -1;
     return Math.floor(column / this.group);

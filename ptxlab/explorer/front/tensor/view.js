@@ -76,7 +76,7 @@ export class TensorView extends WordGrid {
   get isOpen() {
     const { app, content } = this;
     // the verdict of a question is seen in it
-    if (content.instruction.move) return true;
+    if (content.instruction.transfer) return true;
     return Boolean(content.instruction.tensor && !this.closed && !app.memory.isOpen && !content.quiz.open);
   }
 
@@ -102,7 +102,7 @@ export class TensorView extends WordGrid {
   }
 
   // Another instruction has other columns.
-  follow() {
+  readFromModel() {
     const { tensor } = this.content.instruction;
     const load = this.content.model.get("load") ?? null;
     if (tensor === this.info && load === this.loaded) return;
@@ -128,21 +128,21 @@ export class TensorView extends WordGrid {
     if (!this.isOpen) return 0;
     const { app, content, scene } = this;
     this.controls.update();
-    const { move } = content.instruction;
+    const { transfer } = content.instruction;
     const beside = app.layoutWidth >= 900;
-    const withThread = !move || Boolean(move.registers);
+    const withThread = !transfer || Boolean(transfer.registers);
     this.node.classList.toggle("ptx-tensor-narrow", !beside);
     const panel = beside && withThread ? THREAD_PANEL + 14 : 0;
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
-    const high = move
-      ? this.roomForMove(beside || !withThread)
+    const high = transfer
+      ? this.roomForTransfer(beside || !withThread)
       : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - scene.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
-      width: Math.min(wide / columns, move ? MAX_MOVED : 30),
+      width: Math.min(wide / columns, transfer ? MAX_MOVED : 30),
       height: clamp(Math.floor((high / rows) * 2) / 2, 1, MAX_HIGH),
     };
-    this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
+    this.cell = this.zoomedCell(fit, transfer ? READABLE_HEX : READABLE.width);
     const view = { width: wide + this.gaps, height: rows * fit.height };
     this.resize(view, { width: columns * this.cell.width + this.gaps, height: rows * this.cell.height });
     this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
@@ -173,7 +173,7 @@ export class TensorView extends WordGrid {
 
   // All of the view that is left, or half of it where registers stand below.
   /** @param {boolean} whole */
-  roomForMove(whole) {
+  roomForTransfer(whole) {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + this.status.node.offsetHeight + 24;
@@ -301,7 +301,8 @@ export class TensorView extends WordGrid {
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
-    if (!this.content.instruction.tensor || this.content.instruction.move || this.content.quiz.data) return;
+    if (!this.content.instruction.tensor || this.content.instruction.transfer || this.content.quiz.data)
+      return;
     consume(event);
     this.toggle();
   }
@@ -343,7 +344,7 @@ export class TensorView extends WordGrid {
     const elements = this.elements(word);
     const number = wordNumber(content.matrices, elements);
     if (number === null) return this.freeFacts(word);
-    if (content.instruction.move) return pointing.facts(this.cellOf(elements[0]));
+    if (content.instruction.transfer) return pointing.facts(this.cellOf(elements[0]));
     const names = elements.map((element) => {
       const { row, column } = this.cellOf(element);
       const matrix = content.matrices[element.name];
@@ -366,7 +367,7 @@ export class TensorView extends WordGrid {
   chosenText() {
     const elements = this.elements(this.at);
     const { matrices, instruction } = this.content;
-    if (instruction.move) return editText(matrices[elements[0].name], elements[0].index);
+    if (instruction.transfer) return editText(matrices[elements[0].name], elements[0].index);
     return hex(wordNumber(matrices, elements) ?? 0, 32);
   }
 

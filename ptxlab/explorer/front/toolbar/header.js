@@ -69,7 +69,7 @@ export class Header {
 
   // The mnemonic of tcgen05.mma has no shape; the one in its descriptor is shown beside it.
   /** @param {string} mnemonic @param {string} shape */
-  show(mnemonic, shape = "") {
+  showInstruction(mnemonic, shape = "") {
     write(this.shape, shape);
     this.shape.hidden = !shape;
     if (this.text.textContent === mnemonic) return;
@@ -82,14 +82,14 @@ export class Header {
     const done = await copyText(this.text.textContent ?? "");
     if (!done) getSelection()?.selectAllChildren(this.text);
     /** @param {string} text @param {string} label */
-    const show = (text, label) => {
+    const showOnButton = (text, label) => {
       this.button.textContent = text;
       this.button.setAttribute("aria-label", label);
     };
-    if (done) show("copied", "copied");
-    else show("press Ctrl+C", "the mnemonic is selected: press Ctrl+C");
+    if (done) showOnButton("copied", "copied");
+    else showOnButton("press Ctrl+C", "the mnemonic is selected: press Ctrl+C");
     window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => show("copy", "copy the mnemonic"), 1600);
+    this.timer = window.setTimeout(() => showOnButton("copy", "copy the mnemonic"), 1600);
   }
 }
 
@@ -127,7 +127,7 @@ class NameBox {
     this.input.addEventListener("input", () => this.report(""));
     this.input.addEventListener("keydown", (event) => {
       if (event.key !== "?" || this.input.value) event.stopPropagation();
-      if (event.key === "Enter") this.go();
+      if (event.key === "Enter") this.goToPlace();
       if (event.key !== "Escape") return;
       this.input.value = "";
       this.report("");
@@ -137,7 +137,7 @@ class NameBox {
   // Suggests a name that this instruction has.
   suggest() {
     const { D, A } = this.content.matrices;
-    const named = this.content.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
+    const named = this.content.instruction.transfer ? `${(A ?? D).label}[3][1]` : "D[3][5]";
     this.input.placeholder = `go to ${named}`;
   }
 
@@ -147,7 +147,7 @@ class NameBox {
     this.input.setAttribute("aria-invalid", String(sentence !== ""));
   }
 
-  go() {
+  goToPlace() {
     const { app, content, selection, scene } = this;
     if (!this.input.value.trim() || !content.matrices.D) return;
     const place = placeNamed(content, this.input.value);
@@ -163,7 +163,7 @@ class NameBox {
       if (place.line) selection.selectLine(place.line);
       scene.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
     };
-    if (content.instruction.move && place.cell) {
+    if (content.instruction.transfer && place.cell) {
       selection.select(place.cell, false);
       app.tensor.reveal(place.cell);
     } else if (scene.paneOf(name)) select();
@@ -180,7 +180,7 @@ const matrixName = (word) => ALIASES[word] ?? MATRICES.find((name) => name === w
 // The words of tcgen05.ld, .st, .cp and .shift are named T, R and S.
 /** @param {Content} content @param {string} word @returns {Name | undefined} */
 function movedName({ instruction, matrices }, word) {
-  if (!instruction.move) return undefined;
+  if (!instruction.transfer) return undefined;
   return /** @type {Name[]} */ (["A", "D"]).find((name) => matrices[name].label === word.toUpperCase());
 }
 
@@ -259,9 +259,9 @@ function placeInLane(content, lane, letters, element) {
   }
   const { label, elementOf } = matrix;
   const cells = cellsOf(matrix, lane);
-  const index = cells.find((each) => elementOf[each] === element);
+  const index = cells.find((cell) => elementOf[cell] === element);
   if (index !== undefined) return { cell: cellOfIndex(matrix, index) };
-  const elements = cells.map((each) => elementOf[each]);
+  const elements = cells.map((cell) => elementOf[cell]);
   if (!elements.length)
     return { problem: `${what} ${lane} holds no element of ${label} that the instruction reads.` };
   const letter = matrix.element;

@@ -30,7 +30,7 @@ const EXPORTS = [
 
 /** @param {ToolbarData} toolbar @param {string} name */
 const modifierOf = ({ options }, name) =>
-  /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+  /** @type {ToolbarData["options"][0]} */ (options.find((option) => option.name === name));
 
 /** @param {ToolbarData["patterns"]} patterns */
 const namesIn = (patterns) => /** @type {Name[]} */ (Object.keys(patterns));
@@ -59,12 +59,12 @@ export class Toolbar {
   makeMore() {
     const place = make("div", "ptx-more", null);
     /** @param {boolean} open */
-    const show = (open) => {
+    const setOpen = (open) => {
       box.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
       this.updateStops();
     };
-    const button = makeButton(place, "ptx-tool", "More ▾", () => show(Boolean(box.hidden)), {
+    const button = makeButton(place, "ptx-tool", "More ▾", () => setOpen(Boolean(box.hidden)), {
       "aria-expanded": false,
       title: "More tools",
       "data-tool": "more",
@@ -74,11 +74,11 @@ export class Toolbar {
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || box.hidden) return;
       event.stopPropagation();
-      show(false);
+      setOpen(false);
       button.focus();
     });
     this.app.root.addEventListener("pointerdown", (event) => {
-      if (!place.contains(/** @type {Node} */ (event.target))) show(false);
+      if (!place.contains(/** @type {Node} */ (event.target))) setOpen(false);
     });
     return { place, box };
   }
@@ -100,14 +100,14 @@ export class Toolbar {
     if (this.exportGroup && (wraps(header) || this.app.layoutWidth < STACKED)) moved.push(this.exportGroup);
     if (moved.length) this.node.append(place);
     for (const group of [...this.groups].reverse()) {
-      for (const each of moved) box.append(each);
+      for (const movedGroup of moved) box.append(movedGroup);
       if (!wraps(this.node)) break;
       this.node.append(place);
       moved.push(group);
     }
     for (const group of groups) if (moved.includes(group)) box.append(group);
     // a wide group leaves room for those after it
-    for (const group of this.groups.filter((each) => moved.includes(each))) {
+    for (const group of this.groups.filter((candidate) => moved.includes(candidate))) {
       place.before(group);
       if (wraps(this.node)) box.append(group);
     }
@@ -160,7 +160,7 @@ export class Toolbar {
     }
     if (!toolbar.static && toolbar.chips.length) this.chips(this.group("result"));
     const display = this.group("display");
-    for (const each of toolbar.controls) this.control(each.range ? zoom : display, each);
+    for (const control of toolbar.controls) this.control(control.range ? zoom : display, control);
     if (toolbar.static) return;
     if (toolbar.chips.length) this.gpu(this.group("GPU"));
     this.exportGroup?.remove();
@@ -219,7 +219,7 @@ export class Toolbar {
         for (const [text] of available) make("option", "", node, { text });
       }
       const chosen = value(toolbar) ?? null; // JupyterLite has undefined for Python's None
-      const place = available.findIndex(([, each]) => (each ?? null) === chosen);
+      const place = available.findIndex(([, option]) => (option ?? null) === chosen);
       if (node.selectedIndex !== place) node.selectedIndex = place;
     });
     return node;
@@ -291,11 +291,11 @@ export class Toolbar {
     target.dataset.tool = "fill";
     const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
     const pattern = this.choice(parent, "with", "The pattern to fill it with", {
-      options: (toolbar) => legal(toolbar).map((each) => [each, each]),
+      options: (toolbar) => legal(toolbar).map((name) => [name, name]),
       value: (toolbar) =>
         legal(toolbar).includes(this.pattern) ? this.pattern : (legal(toolbar).at(-1) ?? ""),
-      choose: (each) => {
-        this.pattern = each;
+      choose: (name) => {
+        this.pattern = name;
         this.update();
       },
     });
@@ -314,7 +314,7 @@ export class Toolbar {
 
   // The matrix in which a cell is selected is the one to fill.
   /** @param {Name} name */
-  follow(name) {
+  chooseMatrixToFill(name) {
     const toolbar = this.content.model.get("toolbar");
     if (!toolbar?.patterns?.[name] || name === this.target) return;
     this.target = name;
@@ -361,16 +361,16 @@ export class Toolbar {
       title: hint,
       "data-option": name,
     });
-    const show = () => (node.value = modifierOf(this.data, name).text);
+    const restoreText = () => (node.value = modifierOf(this.data, name).text);
     node.addEventListener("change", () => {
       const { value } = node;
-      show(); // until Python agrees
+      restoreText(); // until Python agrees
       this.app.send({ type: "set_mask", name, text: value }, { node });
     });
     node.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter") node.blur();
-      if (event.key === "Escape") show();
+      if (event.key === "Escape") restoreText();
     });
     this.updates.push((toolbar) => {
       node.disabled = Boolean(toolbar.static);

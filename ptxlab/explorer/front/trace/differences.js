@@ -15,8 +15,8 @@ export class Differences {
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
-    makeIcon(this.arrows, "‹", "Previous difference (Shift+F8)", () => this.go(-1), "ptx-tool");
-    makeIcon(this.arrows, "›", "Next difference (F8)", () => this.go(1), "ptx-tool");
+    makeIcon(this.arrows, "‹", "Previous difference (Shift+F8)", () => this.goToDifference(-1), "ptx-tool");
+    makeIcon(this.arrows, "›", "Next difference (F8)", () => this.goToDifference(1), "ptx-tool");
     const find = () => {
       if (this.busy) return;
       this.setBusy(true);
@@ -30,7 +30,7 @@ export class Differences {
     root.addEventListener("keydown", (event) => {
       if (event.key !== "F8" || !this.indices().length) return;
       consume(event);
-      this.go(event.shiftKey ? -1 : 1);
+      this.goToDifference(event.shiftKey ? -1 : 1);
     });
   }
 
@@ -58,7 +58,7 @@ export class Differences {
 
   // Selects the next difference after the selected cell, or the previous one; wraps around.
   /** @param {number} by */
-  go(by) {
+  goToDifference(by) {
     const { mark } = this.selection;
     const { D } = this.content.matrices;
     const indices = this.indices();

@@ -25,7 +25,7 @@ const ALONG_K = "The products: for each k, column k of A times row k of B is add
 /** @param {Content} content @param {MemoryView} memory @param {Trace | null} trace of the sum that is followed @returns {TimelinePart[]} */
 export function timelineParts(content, memory, trace) {
   const { instruction } = content;
-  if (instruction.move) return transferParts(content);
+  if (instruction.transfer) return transferParts(content);
   /** @type {AnyMatrices} */
   const matrices = content.matrices;
   /** @param {Name} name @param {string} title @param {string} way @returns {TimelinePart} */
@@ -75,10 +75,10 @@ function cellsBy(map) {
 /** @param {Map<number, number[]>} groups @param {number} most @returns {CellGroup[]} */
 function few(groups, most) {
   const all = [...groups];
-  const each = Math.ceil(all.length / most);
+  const perFrame = Math.ceil(all.length / most);
   const joined = /** @type {CellGroup[]} */ ([]);
-  for (let at = 0; at < all.length; at += each) {
-    const some = all.slice(at, at + each);
+  for (let at = 0; at < all.length; at += perFrame) {
+    const some = all.slice(at, at + perFrame);
     joined.push({
       first: some[0][0],
       last: some[some.length - 1][0],
@@ -237,10 +237,10 @@ function sums(content, trace) {
 /** @param {Content} content @returns {Frame[]} */
 function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
   const { A, B, D, stored } = matrices;
-  const each = Math.ceil(k / MAX_WALKED);
+  const perFrame = Math.ceil(k / MAX_WALKED);
   const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""}`;
-  return Array.from({ length: Math.ceil(k / each) }, (_, index) => {
-    const [first, last] = [index * each, Math.min(k, (index + 1) * each) - 1];
+  return Array.from({ length: Math.ceil(k / perFrame) }, (_, index) => {
+    const [first, last] = [index * perFrame, Math.min(k, (index + 1) * perFrame) - 1];
     const dense = first === last ? "a column of A times a row of B" : "columns of A times rows of B";
     const what = stored
       ? "each row of A has its nibbles, which choose the rows of B that its stored elements meet"
@@ -282,11 +282,11 @@ function sumMarks(content, { row, column, dot_product: dotProduct }, { role, k }
   }
   if (!stored) return marks;
   const columns = [];
-  for (let each = first; each <= last; each += 1)
-    if (A.counterpart && A.counterpart[row * A.columns + each] >= 0)
-      columns.push(A.counterpart[row * A.columns + each] % stored.columns);
-  /** @param {number} each */
-  const chunk = (each) => Math.floor(each / content.instruction.chunk);
+  for (let column = first; column <= last; column += 1)
+    if (A.counterpart && A.counterpart[row * A.columns + column] >= 0)
+      columns.push(A.counterpart[row * A.columns + column] % stored.columns);
+  /** @param {number} column */
+  const chunk = (column) => Math.floor(column / content.instruction.chunk);
   return [
     ...marks,
     { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
@@ -313,21 +313,21 @@ function factorFlights(content, trace, step) {
 /** @param {Content} content @returns {TimelinePart[]} */
 function transferParts(content) {
   const { A, D } = content.matrices;
-  const { move, mnemonic } = content.instruction;
-  if (!A || !D || !move) return [];
-  const [matrix, other] = move.registers === "A" ? [A, D] : [D, A];
+  const { transfer, mnemonic } = content.instruction;
+  if (!A || !D || !transfer) return [];
+  const [matrix, other] = transfer.registers === "A" ? [A, D] : [D, A];
   const perRegister = Math.max(1, WARP_LANES / matrix.bits);
   const together = matrix.rows <= WARP_LANES ? QUAD : WARP_LANES; // lanes
   const groups = groupsOf(matrix.rows * matrix.columns, (index) => {
     const cell = cellOfIndex(matrix, index);
     if (!linkedWords(content.matrices, cell).length) return -1;
-    const register = move.registers ? Math.floor(cell.column / perRegister) : 0;
+    const register = transfer.registers ? Math.floor(cell.column / perRegister) : 0;
     return register * matrix.rows + Math.floor(cell.row / together);
   });
   const frames = few(groups, MAX_MOVES).map(({ cells }) =>
     transferFrame(content, matrix, other, cells, perRegister),
   );
-  return [{ name: move.family ?? mnemonic, about: "Words move between memory and registers", frames }];
+  return [{ name: transfer.family ?? mnemonic, about: "Words move between memory and registers", frames }];
 }
 
 // Cells of what is in registers, or written, with what they are linked to.
@@ -338,7 +338,7 @@ function transferFrame(content, matrix, other, cells, perRegister) {
     const cell = cellOfIndex(matrix, index);
     return { cell, others: linkedWords(content.matrices, cell) };
   });
-  const others = linked.flatMap((each) => each.others.map(({ row, column }) => row * other.columns + column));
+  const others = linked.flatMap((link) => link.others.map(({ row, column }) => row * other.columns + column));
   return {
     text: () => {
       const ways = extent(other, others);
@@ -353,7 +353,7 @@ function transferFrame(content, matrix, other, cells, perRegister) {
     ],
     flights: () =>
       linked.flatMap(({ cell, others: partners }) =>
-        partners.map((each) => (isSource ? { cell, to: each } : { cell: each, to: cell })),
+        partners.map((partner) => (isSource ? { cell, to: partner } : { cell: partner, to: cell })),
       ),
     lanes: cells.map((index) => matrix.lane?.[index] ?? -1),
     hold: HOLD.walk,
@@ -362,8 +362,8 @@ function transferFrame(content, matrix, other, cells, perRegister) {
 
 // "r1 of lanes 12..15"
 /** @param {Content} content @param {Matrix} matrix @param {number[]} cells @param {number} perRegister */
-function placeInRegisters({ instruction: { move } }, matrix, cells, perRegister) {
-  if (!move?.registers) return `${matrix.label}, ${extent(matrix, cells)},`;
+function placeInRegisters({ instruction: { transfer } }, matrix, cells, perRegister) {
+  if (!transfer?.registers) return `${matrix.label}, ${extent(matrix, cells)},`;
   const { row, column } = cellOfIndex(matrix, cells[0]);
   const register =
     perRegister === 1

@@ -11,7 +11,7 @@ const FORMATS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm",
 /** @returns {string} what the browser can write; "" if nothing */
 function format() {
   if (typeof MediaRecorder === "undefined" || !HTMLCanvasElement.prototype.captureStream) return "";
-  return FORMATS.find((each) => MediaRecorder.isTypeSupported(each)) ?? "";
+  return FORMATS.find((format) => MediaRecorder.isTypeSupported(format)) ?? "";
 }
 
 export const canRecord = () => format() !== "";
@@ -57,7 +57,7 @@ export function recordTimeline(timeline, button) {
   button.disabled = true;
   button.textContent = "recording";
   timeline.pause();
-  timeline.go(0);
+  timeline.goToStep(0);
   const finish = videoRecorder(canvas);
   draw();
   timeline.play();

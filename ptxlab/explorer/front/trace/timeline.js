@@ -103,7 +103,7 @@ export class Timeline extends Player {
 
   // Frames are made anew when something else is sent; where the timeline stands stays, as long as it is about
   // the same.
-  follow() {
+  updateFrames() {
     const { app, content } = this;
     const { instruction, matrices } = content;
     if (!matrices.A) return;
@@ -116,7 +116,7 @@ export class Timeline extends Player {
       content.isUnfolded("C"),
       matrices.D.unknown,
     ];
-    const isSame = made.every((each, index) => each === this.made[index]);
+    const isSame = made.every((source, index) => source === this.made[index]);
     if (isSame) {
       this.write();
       return;
@@ -140,24 +140,24 @@ export class Timeline extends Player {
     if (key !== this.key) this.reset();
     this.key = key;
     this.limit();
-    if (isFirst) this.followStep();
-    this.change();
+    if (isFirst) this.goToModelStep();
+    this.moveMarks();
     this.write();
     this.remember();
   }
 
   // To where a link, a saved page or Python says.
-  followStep() {
+  goToModelStep() {
     const step = this.content.model.get("step") ?? 0;
     if (this.timer || step === (this.idle ? 0 : this.at) || step > this.last) return;
-    if (step) this.go(step);
+    if (step) this.goToStep(step);
     else this.goHome();
   }
 
   goHome() {
     this.reset();
-    this.follow(); // what is selected may be another cell by now
-    this.show(false);
+    this.updateFrames(); // what is selected may be another cell by now
+    this.showStep(false);
     this.remember();
   }
 
@@ -175,7 +175,7 @@ export class Timeline extends Player {
     super.reset();
     this.at = this.home;
     this.idle = true;
-    this.change();
+    this.moveMarks();
   }
 
   /** @param {number} step */
@@ -199,29 +199,29 @@ export class Timeline extends Player {
   }
 
   /** @param {number} step @param {boolean} played */
-  go(step, played = false) {
+  goToStep(step, played = false) {
     this.idle = step <= 0;
-    super.go(step, played);
+    super.goToStep(step, played);
   }
 
   /** @param {boolean} played */
-  show(played) {
+  showStep(played) {
     const { app, pointing, scene } = this;
     if (app.memory.isOpen && this.movesOn !== this.movedOn) app.layout(); // other matrices are seen
     this.movedOn = this.movesOn;
-    this.change();
+    this.moveMarks();
     this.write();
     if (this.current?.memory === undefined) scene.reveal(this.shown);
     else app.memory.access.reveal();
     const { register } = this.current ?? {};
-    if (register) app.panel.bring(register.name, register.register);
+    if (register) app.panel.bringIntoView(register.name, register.register);
     app.panel.highlight(pointing.hovered);
     app.status.update();
     if (played) this.fly();
   }
 
   // Marks move from where they were to where they are now.
-  change() {
+  moveMarks() {
     const { pointing } = this;
     const marks = this.current?.marks() ?? [];
     if (JSON.stringify(marks) === JSON.stringify(this.shown)) return;
@@ -232,19 +232,21 @@ export class Timeline extends Player {
     pointing.drawMarksSoon();
     if (this.progress === 1) return;
     const start = performance.now();
-    const move = (/** @type {number} */ now) => {
+    const drawFrame = (/** @type {number} */ now) => {
       this.progress = clamp((now - start) / EASING, 0, 1);
       pointing.drawMarks();
-      if (this.progress < 1) this.motion = requestAnimationFrame(move);
+      if (this.progress < 1) this.motion = requestAnimationFrame(drawFrame);
     };
-    this.motion = requestAnimationFrame(move);
+    this.motion = requestAnimationFrame(drawFrame);
   }
 
   // From the marks before: where this one comes from, and how far it has come.
   /** @param {Mark[]} marks of one matrix @param {number} index @returns {{ mark: Mark | null, part: number }} */
   earlier(marks, index) {
     const { name } = marks[index];
-    const [then, now] = [this.before, this.shown].map((each) => each.filter((mark) => mark.name === name));
+    const [then, now] = [this.before, this.shown].map((markSet) =>
+      markSet.filter((mark) => mark.name === name),
+    );
     const part = 1 - (1 - this.progress) ** 3;
     // many marks, or others in number, have no way that one could follow
     const isWay = this.progress < 1 && then.length === now.length && now.length <= MAX_WAYS;
@@ -296,7 +298,7 @@ export class Timeline extends Player {
     const overview = app.memory.isOpen
       ? "play or drag to follow the access wavefront by wavefront"
       : (this.sum?.dot_product?.summary ??
-        `play or drag: ${content.instruction.move ? "its words on their way" : "from the operands to D"}`);
+        `play or drag: ${content.instruction.transfer ? "its words on their way" : "from the operands to D"}`);
     const text = current?.text() ?? overview;
     write(this.text, text);
     attribute(this.text, "title", text);
@@ -306,7 +308,7 @@ export class Timeline extends Player {
     this.leave.style.visibility = this.idle ? "hidden" : "";
     attribute(this.node, "data-from", this.home);
     this.writeBits(current?.step?.bits);
-    this.update(text);
+    this.updateBar(text);
     app.tracePanel.light(current?.step?.name ?? "");
   }
 

@@ -12,15 +12,17 @@ export class TracePanel {
     this.justOpened = false; // and not yet scrolled into view
     this.lit = "";
     this.node = makeSection(parent, "ptx-trace", "why D has these bits", "trace");
-    this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!content.model.get("tracing")));
+    this.button = makeButton(this.node, "ptx-trace-fold", "", () =>
+      this.setOpen(!content.model.get("tracing")),
+    );
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
     // the panel may be below the fold: this one stands beside D
-    const show = () => {
-      if (!content.model.get("tracing")) this.open(true);
-      else if (this.isBeside) this.open(false);
+    const showTrace = () => {
+      if (!content.model.get("tracing")) this.setOpen(true);
+      else if (this.isBeside) this.setOpen(false);
       else this.node.scrollIntoView({ block: "nearest" });
     };
-    this.ask = makeButton(null, "ptx-tool ptx-why", "why?", show, {
+    this.ask = makeButton(null, "ptx-tool ptx-why", "why?", showTrace, {
       title: "Why the selected cell of D has these bits",
       "aria-label": "why the selected cell has these bits",
       "data-tool": "why",
@@ -29,7 +31,7 @@ export class TracePanel {
   }
 
   /** @param {boolean} open */
-  open(open) {
+  setOpen(open) {
     this.justOpened = open;
     this.content.set("tracing", open);
   }

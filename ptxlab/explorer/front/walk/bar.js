@@ -28,15 +28,15 @@ export class WalkBar {
     this.root = make("section", "ptx-walk", el, { "aria-label": "walk", tabindex: "-1" });
     this.unfolded = false; // whether the layouts are seen at a glance
     this.draw = this.draw.bind(this);
-    this.follow = this.follow.bind(this);
+    this.openLinkedStop = this.openLinkedStop.bind(this);
     this.root.addEventListener("keydown", (event) => this.press(event));
-    document.addEventListener("click", this.follow, true);
+    document.addEventListener("click", this.openLinkedStop, true);
     model.on("change:shown", this.draw);
     this.draw();
   }
 
   stop() {
-    document.removeEventListener("click", this.follow, true);
+    document.removeEventListener("click", this.openLinkedStop, true);
     this.model.off("change:shown", this.draw);
   }
 
@@ -46,12 +46,12 @@ export class WalkBar {
 
   // A link to a stop, anywhere on the page, opens it here.
   /** @param {MouseEvent} event */
-  follow(event) {
+  openLinkedStop(event) {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     const stop = link ? stopAt(link.hash, this.shown) : -1;
     if (stop < 0 || event.ctrlKey || event.metaKey) return;
     consume(event);
-    this.go(stop);
+    this.goToStop(stop);
     this.root.scrollIntoView({ block: "start" });
   }
 
@@ -62,11 +62,11 @@ export class WalkBar {
     if (!by || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.target instanceof HTMLInputElement) return;
     consume(event);
-    this.go(this.shown.number + by);
+    this.goToStop(this.shown.number + by);
   }
 
   /** @param {number} stop */
-  go(stop) {
+  goToStop(stop) {
     if (stop >= 0 && stop < this.shown.stops.length) this.model.send({ action: "go", stop });
   }
 
@@ -88,8 +88,8 @@ export class WalkBar {
     const { number, stops, title, walk } = this.shown;
     const head = make("div", "head", this.root);
     const done = stops.filter((stop) => stop.done).length;
-    this.button(head, "‹", "previous stop", number > 0, () => this.go(number - 1));
-    this.button(head, "›", "next stop", number < stops.length - 1, () => this.go(number + 1));
+    this.button(head, "‹", "previous stop", number > 0, () => this.goToStop(number - 1));
+    this.button(head, "›", "next stop", number < stops.length - 1, () => this.goToStop(number + 1));
     make("strong", "", head, { text: title });
     const text = `${walk}: stop ${number + 1} of ${stops.length}, ${done} answered`;
     make("span", "count", head, { text });
@@ -118,11 +118,11 @@ export class WalkBar {
     stops.forEach(({ title, done, images }, index) => {
       const label = `${index + 1}: ${title}${done ? ", answered" : ""}`;
       const attributes = { title: label, "aria-label": label, "data-key": `stop ${index}` };
-      const dot = makeButton(map, done ? "dot done" : "dot", "", () => this.go(index), attributes);
+      const dot = makeButton(map, done ? "dot done" : "dot", "", () => this.goToStop(index), attributes);
       if (index === number) dot.setAttribute("aria-current", "step");
       if (!this.unfolded) return;
       make("span", "", dot, { text: `${done ? "✓ " : ""}${title}` });
-      for (const each of images) dot.append(smallPicture(each));
+      for (const image of images) dot.append(smallPicture(image));
     });
   }
 

@@ -14,7 +14,7 @@ export function drawFragments(parent, fragments) {
     const figure = make("figure", "", row);
     make("figcaption", "", figure, { text: title });
     const scale =
-      SCALES.find((each) => each * columns <= PICTURE_WIDTH && each * rows <= PICTURE_HEIGHT) ?? 1;
+      SCALES.find((scale) => scale * columns <= PICTURE_WIDTH && scale * rows <= PICTURE_HEIGHT) ?? 1;
     if (image)
       make("img", "", figure, {
         src: image,
