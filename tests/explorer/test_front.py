@@ -70,9 +70,9 @@ def test_numbers_in_cells_are_those_of_figures() -> None:
     rng = np.random.default_rng(3)
     numbers = rng.normal(size=400) * 10.0 ** rng.integers(-9, 9, size=400)
     values = [*numbers.tolist(), 0.99999, 2.00001, 1234.04, -999.96, 3.0, 1e9]
-    util = (FRONT / "common" / "util.js").read_text(encoding="utf-8")
+    numbers_js = (FRONT / "common" / "numbers.js").read_text(encoding="utf-8")
     texts = f"{json.dumps(values)}.map((value) => [4, 3, 2].map((digits) => short(value, digits)))"
-    function = re.search(r"^function short.*?^}", util.replace("export ", ""), flags=re.M | re.S)
+    function = re.search(r"^function short.*?^}", numbers_js.replace("export ", ""), flags=re.M | re.S)
     assert function is not None
     script = f"{function[0]}\nconsole.log(JSON.stringify({texts}));"
     done = subprocess.run(

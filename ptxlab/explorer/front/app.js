@@ -1,33 +1,34 @@
 // The whole view: draws what Python sends, and sends messages for what is typed.
 // Python decides which lane holds what, what a code means, and what D is.
 
-import { make, afterPaint, consume, focusedIn, isTouch } from "./common/util.js";
+import { make, afterPaint, consume, focusedIn, isTouch } from "./common/dom.js";
 import { MATRICES, cellsOf } from "./matrix/matrix.js";
 import { Content } from "./matrix/content.js";
 import { Pointing } from "./matrix/pointing.js";
 import { Status } from "./matrix/status.js";
 import { Theme } from "./matrix/colours.js";
 import { Scene } from "./pane/scene.js";
-import { TIMELINE, arrange, scrollers, viewHeight } from "./pane/layout.js";
+import { TIMELINE, arrange, scrollers, viewHeight } from "./pane/scene_layout.js";
 import { Toolbar } from "./toolbar/toolbar.js";
 import { Picker } from "./picker/picker.js";
 import { Header } from "./toolbar/header.js";
 import { HelpSheet } from "./toolbar/help.js";
 import { Tooltip } from "./common/tooltip.js";
-import { TracePanel } from "./trace/trace.js";
+import { TracePanel } from "./trace/trace_panel.js";
 import { Timeline } from "./trace/timeline.js";
-import { Panel } from "./registers/panel.js";
+import { Panel } from "./registers/registers_panel.js";
 import { Problem } from "./common/problem.js";
 import { Selection } from "./matrix/selection.js";
 import { Differences } from "./trace/differences.js";
-import { flashChanges, Motion } from "./common/motion.js";
+import { flashChanges } from "./common/highlight.js";
+import { RegisterFlights } from "./common/flights.js";
 import { listenForZoom } from "./pane/camera.js";
 import { shareKeys } from "./common/notebook_keys.js";
 import { Quiz } from "./quiz/quiz.js";
-import { QuizState } from "./quiz/state.js";
-import { MemoryView } from "./memory/view.js";
-import { TensorView } from "./tensor/view.js";
-import { Descriptor } from "./memory/descriptor.js";
+import { QuizState } from "./quiz/quiz_state.js";
+import { MemoryView } from "./memory/memory_view.js";
+import { TensorView } from "./tensor/tensor_view.js";
+import { DescriptorEditor } from "./memory/descriptor_editor.js";
 
 // Traits that change what is drawn, besides the matrices.
 const REDRAWN = [
@@ -72,9 +73,9 @@ export class App {
     this.toolbar = new Toolbar(this, this.root);
     this.quiz = new Quiz(this, this.root);
     this.root.append(this.scene.stage);
-    this.descriptor = new Descriptor(this, this.scene.beside, this.descriptorSource());
+    this.descriptor = new DescriptorEditor(this, this.scene.beside, this.descriptorSource());
     this.panel = new Panel(this, this.scene.beside);
-    this.motion = new Motion(this);
+    this.flights = new RegisterFlights(this);
     this.status = new Status(this, this.root);
     this.timeline = new Timeline(this, this.root);
     this.memory = new MemoryView(this, this.root);
@@ -182,7 +183,7 @@ export class App {
     this.timeline.pause();
     this.forgetTaps();
     this.forgetKeys();
-    this.motion.stop();
+    this.flights.stop();
     this.scene.camera.stop();
     this.sizes?.disconnect();
     this.themes?.disconnect();

@@ -1,6 +1,6 @@
 // A search box: a question in one line goes to Python, and its answer is shown as text and as a picture.
 
-import { copyText, make, makeButton } from "./common/util.js";
+import { copyText, make, makeButton } from "./common/dom.js";
 
 const MIN_WIDTH = 320; // pixels of a picture that is drawn smaller where the page is narrow
 

@@ -1,7 +1,7 @@
 // A kernel in a browser tab: PTX in an editor, its arguments in fields, simulated by Python in a worker. What
 // happened is in the margin, and a player goes through the steps of one warp.
 
-import { make, makeButton, makeLabel, makeSelect, makeTextInput } from "./common/util.js";
+import { make, makeButton, makeLabel, makeSelect, makeTextInput } from "./common/dom.js";
 import { openPage } from "./common/saved_model.js";
 import { LiveModel, decodeMessage } from "./common/live_model.js";
 import { PythonWorker } from "./common/python_worker.js";

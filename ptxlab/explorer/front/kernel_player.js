@@ -1,7 +1,8 @@
 // A simulated kernel with a slider through time. Python sends what a step shows; the page asks for steps.
 
-import { hex, make, makeIcon, write, resizeCanvas, widgetOf } from "./common/util.js";
-import { Player } from "./common/player.js";
+import { make, makeIcon, write, resizeCanvas, widgetOf } from "./common/dom.js";
+import { hex } from "./common/numbers.js";
+import { PlaybackBar } from "./common/playback.js";
 
 /**
  * @typedef {{ name: string, role: "read" | "written", values: string[] }} LaneRegister
@@ -35,7 +36,7 @@ const withoutStyles = (text) => text.replace(/(<\w+ [^<>]*?)\bstyle="/g, '$1data
 /** @param {DataView} view */
 const bytesOf = ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength);
 
-export class KernelPlayer extends Player {
+export class KernelPlayer extends PlaybackBar {
   /** @param {PlayerModel} model @param {HTMLElement} el */
   constructor(model, el) {
     const bar = make("div", "");

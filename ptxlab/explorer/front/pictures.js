@@ -1,8 +1,8 @@
 // The pictures of a lesson, one after the other, on the bar of the Explorer's timeline.
 
-import { make, reducedMotion, widgetOf, write } from "./common/util.js";
+import { make, reducedMotion, widgetOf, write } from "./common/dom.js";
 import { shareKeys } from "./common/notebook_keys.js";
-import { Player } from "./common/player.js";
+import { PlaybackBar } from "./common/playback.js";
 
 /**
  * @typedef {{ label: string, names: string[], captions: string[], step: number, shown: string }} PictureTraits
@@ -20,7 +20,7 @@ const [BESIDE_NAME, NAME_LETTER] = [7, 6.2];
 const widthOf = (names) =>
   names.length > 1 ? names.reduce((width, name) => width + BESIDE_NAME + NAME_LETTER * name.length, 0) : 0;
 
-export class Pictures extends Player {
+export class Pictures extends PlaybackBar {
   /** @param {PictureModel} model @param {HTMLElement} el */
   constructor(model, el) {
     const [label, names] = [model.get("label"), model.get("names")];

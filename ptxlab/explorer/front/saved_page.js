@@ -1,6 +1,6 @@
 // A static page: the same view on a model that answers from saved data, without a kernel.
 
-import { make } from "./common/util.js";
+import { make } from "./common/dom.js";
 import { StaticModel, openPage, showWaysOn, unpack } from "./common/saved_model.js";
 import { App } from "./app.js";
 

@@ -1,11 +1,11 @@
 // A walk as a static page: its bar above one Explorer, which opens the saved data of a stop when it is reached.
 
-import { make } from "./common/util.js";
+import { make } from "./common/dom.js";
 import { PageModel } from "./common/page_model.js";
 import { StaticModel, openPage, showWaysOn, unpack } from "./common/saved_model.js";
 import { App } from "./app.js";
-import { WalkBar, stopAt } from "./walk/bar.js";
-import { drawFragments } from "./walk/fragments.js";
+import { WalkBar, stopAt } from "./walk/walk_bar.js";
+import { drawFragments } from "./walk/stop_fragments.js";
 
 const ANSWERED = "ptxlab-walk"; // names of the stops whose questions were answered, in this browser
 

@@ -1,7 +1,7 @@
 // A page with Python in it: the Explorer is drawn from data in the page, and becomes live when the worker has loaded.
 // It opens the instruction, or answers the question, that its address names.
 
-import { make } from "./common/util.js";
+import { make } from "./common/dom.js";
 import { openPage, unpack } from "./common/saved_model.js";
 import { applyDeltas } from "./common/deltas.js";
 import { LiveModel } from "./common/live_model.js";

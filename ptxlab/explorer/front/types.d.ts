@@ -5,15 +5,15 @@ type App = import("./app.js").App;
 type CellSelection = import("./matrix/selection.js").Selection;
 type Content = import("./matrix/content.js").Content;
 type Header = import("./toolbar/header.js").Header;
-type MemoryView = import("./memory/view.js").MemoryView;
-type Panel = import("./registers/panel.js").Panel;
+type MemoryView = import("./memory/memory_view.js").MemoryView;
+type Panel = import("./registers/registers_panel.js").Panel;
 type Pane = import("./pane/pane.js").Pane;
 type Picker = import("./picker/picker.js").Picker;
-type QuizState = import("./quiz/state.js").QuizState;
+type QuizState = import("./quiz/quiz_state.js").QuizState;
 type Scene = import("./pane/scene.js").Scene;
 type Theme = import("./matrix/colours.js").Theme;
 type Timeline = import("./trace/timeline.js").Timeline;
-type TensorView = import("./tensor/view.js").TensorView;
+type TensorView = import("./tensor/tensor_view.js").TensorView;
 
 // -- the model --
 

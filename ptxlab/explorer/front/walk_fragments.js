@@ -1,6 +1,6 @@
 // What anywidget loads below the Explorer of a walk: the fragments of a stop, with their formulas.
 
-import { drawFragments } from "./walk/fragments.js";
+import { drawFragments } from "./walk/stop_fragments.js";
 
 export default {
   /** @param {{ model: WalkFragmentsModel, el: HTMLElement }} widget */

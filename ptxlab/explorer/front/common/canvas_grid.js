@@ -5,7 +5,6 @@
 import {
   ARROWS,
   attribute,
-  clamp,
   consume,
   focusOn,
   hasModifier,
@@ -14,8 +13,9 @@ import {
   makeTextInput,
   onMouse,
   resizeCanvas,
-} from "./util.js";
-import { fadeOut } from "./motion.js";
+} from "./dom.js";
+import { clamp } from "./numbers.js";
+import { fadeOut } from "./highlight.js";
 import { runsCell } from "./notebook_keys.js";
 import { listenForPinch, listenForWheel } from "./zoom_gestures.js";
 

@@ -1,6 +1,6 @@
 // Lists to choose from and numbers to type, side by side.
 
-import { fillSelect, focusedIn, makeNumberInput, makeSelect, wholeNumber } from "./util.js";
+import { fillSelect, focusedIn, makeNumberInput, makeSelect, wholeNumber } from "./dom.js";
 
 // A choice is shown only after Python has accepted it. Nodes are rebuilt only if the choices themselves change, and
 // keep the focus.

@@ -1,7 +1,8 @@
 // An error message beside the field that it concerns. It overlays the page, so that nothing moves; Escape clears it,
 // and until then the field keeps what was typed.
 
-import { clamp, focusOn, make, makeButton, write } from "./util.js";
+import { focusOn, make, makeButton, write } from "./dom.js";
+import { clamp } from "./numbers.js";
 import { GUTTER } from "../pane/edges.js";
 
 const FIELD_GAP = 5; // between the field and the sentence

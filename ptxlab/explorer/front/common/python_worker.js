@@ -1,6 +1,6 @@
 // The page's side of Python in a worker: loading progress, and messages both ways.
 
-import { make } from "./util.js";
+import { make } from "./dom.js";
 
 /** @typedef {{ ready: () => void, messages?: (messages: EncodedMessage[]) => void,
  *    answer?: (answer: any) => void }} PythonListeners */

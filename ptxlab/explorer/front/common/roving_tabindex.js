@@ -1,6 +1,6 @@
 // One tab stop for a group of controls: Tab enters and leaves it, arrow keys move inside it.
 
-import { attribute, consume } from "./util.js";
+import { attribute, consume } from "./dom.js";
 
 const HORIZONTAL = ["ArrowLeft", "ArrowRight"];
 const VERTICAL = ["ArrowUp", "ArrowDown"];

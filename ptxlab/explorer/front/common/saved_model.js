@@ -1,8 +1,8 @@
 // The model of a saved page, in place of Python: it answers from packed data.
 
 import { PageModel } from "./page_model.js";
-import { make } from "./util.js";
-import { StaticQuiz } from "../quiz/saved.js";
+import { make } from "./dom.js";
+import { StaticQuiz } from "../quiz/saved_quiz.js";
 
 // What was packed in Python: bytes come back as a DataView, as from a kernel, and long lists as they were.
 /** @param {any} value @returns {Promise<any>} */

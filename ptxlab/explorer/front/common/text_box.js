@@ -1,7 +1,7 @@
 // Editors of values that Python holds: a text box that sends its text on Enter or when it loses the focus, and bits.
 
 import { runsCell } from "./notebook_keys.js";
-import { attribute, hasModifier, makeTextInput } from "./util.js";
+import { attribute, hasModifier, makeTextInput } from "./dom.js";
 import { isEditingText } from "./roving_tabindex.js";
 
 // The text goes to the target it was typed for (a lane, a cell), even if the box shows another one by then. A

@@ -1,10 +1,11 @@
 // The tooltip: describes what is under the pointer, with a magnifier where cells are too small to read.
 
 import { LETTER, fillBox, setFont, strokeBox } from "./canvas.js";
-import { make, write, clamp, resizeCanvas } from "./util.js";
+import { make, write, resizeCanvas } from "./dom.js";
+import { clamp } from "./numbers.js";
 import { cellLines, indexOfCell } from "../matrix/matrix.js";
-import { flashNodes } from "./motion.js";
-import { drawDifference } from "../pane/draw.js";
+import { flashNodes } from "./highlight.js";
+import { drawDifference } from "../pane/draw_pane.js";
 
 const LINES = 10;
 const LETTER_SIZE = 11; // in the magnifier

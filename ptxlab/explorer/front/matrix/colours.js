@@ -1,6 +1,6 @@
 // Colours: those of the theme, and what a cell looks like by its lane, register, warp or value.
 
-import { clamp } from "../common/util.js";
+import { clamp } from "../common/numbers.js";
 import { largest } from "./matrix.js";
 
 // blue, orange, green, purple among the colours of the lanes

@@ -1,9 +1,9 @@
 // A cell, a row or a column in words: for the line below the registers, the tooltip, and screen readers.
 
-import { hex, binary, bitRange, plural, typed } from "../common/util.js";
-import { LANES } from "../tensor/map.js";
+import { hex, binary, bitRange, plural, typed } from "../common/numbers.js";
+import { LANES } from "../tensor/word_places.js";
 import { editText, holderOf, indexOfCell, lanesOf } from "./matrix.js";
-import { transferFacts, linkedWords } from "../tensor/move.js";
+import { transferFacts, linkedWords } from "../tensor/transfers.js";
 
 // "4..7" and "36": consecutive numbers are joined; bits are counted from the highest down.
 /** @param {number[]} numbers */

@@ -1,7 +1,7 @@
 // One object for every matrix, as Python described and sent it.
 
-import { typed, short, exact, binary, hex } from "../common/util.js";
-import { placesOf, threadsOf, LANES } from "../tensor/map.js";
+import { typed, short, exact, binary, hex } from "../common/numbers.js";
+import { placesOf, threadsOf, LANES } from "../tensor/word_places.js";
 
 /** @type {Name[]} */
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];

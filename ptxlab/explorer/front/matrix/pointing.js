@@ -1,6 +1,6 @@
 // What the pointer is on: a cell, a row or a column, a lane. Everything else on the screen follows it.
 
-import { nextTask } from "../common/util.js";
+import { nextTask } from "../common/dom.js";
 import { cellFacts, describeLine, relatedCells } from "./describe.js";
 import { indexOfCell } from "./matrix.js";
 

@@ -1,6 +1,7 @@
 // What is selected: a cell or a range of cells, and the text box on the cell.
 
-import { clamp, focusOn } from "../common/util.js";
+import { focusOn } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { bitsHolder, blockText, editText, indexOfCell, laneOf } from "./matrix.js";
 
 // milliseconds

@@ -1,7 +1,7 @@
 // The line about what is pointed at or selected.
 
-import { make, write } from "../common/util.js";
-import { transferHint } from "../tensor/move.js";
+import { make, write } from "../common/dom.js";
+import { transferHint } from "../tensor/transfers.js";
 import { contributionsTo, describeContribution, describeLine } from "./describe.js";
 import { lanesOf } from "./matrix.js";
 

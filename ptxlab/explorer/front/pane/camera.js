@@ -1,10 +1,11 @@
 // The camera over the scene, from the whole to single bits. It zooms around the point under the pointer or the
 // selected cell; along axes that these do not fix, around the middle of the view.
 
-import { clamp, focusedIn, reducedMotion } from "../common/util.js";
+import { focusedIn, reducedMotion } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
-import { Flight } from "./flight.js";
-import { legibleNearness, showScene } from "./layout.js";
+import { CameraFlight } from "./camera_flight.js";
+import { legibleNearness, showScene } from "./scene_layout.js";
 
 // Percent: all of the scene is seen at WHOLE, single bits at NEAREST.
 export const WHOLE = 100;
@@ -27,7 +28,7 @@ export class Camera {
     this.point = /** @type {Point | null} */ (null);
     // the zoom for longer labels
     this.unasked = /** @type {{ from: number, to: number } | null} */ (null);
-    this.flight = new Flight(scene);
+    this.flight = new CameraFlight(scene);
   }
 
   // From 0, where all of the scene is seen, to 1.
@@ -145,7 +146,7 @@ function holdAnchors(scene, anchors) {
     scene.scroll[axis] = clamp(at - (held ?? view / 2), 0, Math.max(0, most));
   }
   const held = anchors.find(({ axis, isHeld }) => isHeld && axis.startsWith("k"));
-  if (held) scene.followK(/** @type {"kOfA" | "kOfB"} */ (held.axis));
+  if (held) scene.scrollBothAlongK(/** @type {"kOfA" | "kOfB"} */ (held.axis));
 }
 
 // The rows and columns of the cell that the camera flies to, as parts of their matrix. Columns of A are rows of B.

@@ -2,10 +2,11 @@
 // while the camera is near, a map of the scene.
 
 import { fillBox, setFont, strokeBox } from "../common/canvas.js";
-import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
+import { attribute, make, paint, resizeCanvas, write } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { legendOf } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
-import { marksNibbles, numbersShown } from "./draw.js";
+import { marksNibbles, numbersShown } from "./draw_pane.js";
 
 // The least size of a corner with words; the least heights that must be left in it for what is pointed at, and for
 // a line for every part of that.
@@ -181,8 +182,8 @@ export class Corner {
       const [x, y] = pane.axes;
       scene.scroll[x] = clamp(right * pane.total.width - pane.width / 2, 0, pane.farthest.x);
       scene.scroll[y] = clamp(down * pane.total.height - pane.height / 2, 0, pane.farthest.y);
-      if (x === "kOfA") scene.followK("kOfA");
-      else if (y === "kOfB") scene.followK("kOfB");
+      if (x === "kOfA") scene.scrollBothAlongK("kOfA");
+      else if (y === "kOfB") scene.scrollBothAlongK("kOfB");
       scene.syncScroll();
       return;
     }

@@ -1,7 +1,7 @@
 // Around a pane: headings, and edges that show that there is more to scroll to.
 
 import { LETTER, drawTag, drawUpwards, fillBox, setFont } from "../common/canvas.js";
-import { clamp, labelInterval, plural } from "../common/util.js";
+import { clamp, labelInterval, plural } from "../common/numbers.js";
 import { warpRows } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";

@@ -1,7 +1,7 @@
 // The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
 // Ctrl+R fill inside a range. Python decides on the numbers.
 
-import { consume, make } from "../common/util.js";
+import { consume, make } from "../common/dom.js";
 
 // of a selection that has a handle, in pixels
 const MIN_BOX = 6;

@@ -1,15 +1,16 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { ARROWS, clamp, focusOn, focusedIn, make, makeButton, paint, write } from "../common/util.js";
+import { ARROWS, focusOn, focusedIn, make, makeButton, paint, write } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { editText, indexOfCell } from "../matrix/matrix.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { CanvasGrid } from "../common/canvas_grid.js";
 import { holderNoun } from "../matrix/describe.js";
-import { drawPane, drawPaneMarks, numbersShown } from "./draw.js";
+import { drawPane, drawPaneMarks, numbersShown } from "./draw_pane.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
-import { keyOnCells, listenToPane } from "./input.js";
+import { keyOnCells, listenToPane } from "./pane_input.js";
 
 // captions
 const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"];

@@ -1,7 +1,8 @@
 // The scene: the panes of the matrices, side by side as in a product, and the camera over them. Panes share their
 // axes: m (rows of A and D), n (columns of B and D), k (columns of A, rows of B).
 
-import { clamp, make } from "../common/util.js";
+import { make } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { AXES, Camera, WHOLE } from "./camera.js";
 import { Corner } from "./corner.js";
 import { FADE } from "./edges.js";
@@ -75,14 +76,14 @@ export class Scene {
     if (x && pane.total.width > pane.width + 1) this.scroll[x] = pane.at.x;
     if (y && pane.total.height > pane.height + 1) this.scroll[y] = pane.at.y;
     if (AXES.every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
-    if (this.scroll.kOfA !== before.kOfA) this.followK("kOfA");
-    else if (this.scroll.kOfB !== before.kOfB) this.followK("kOfB");
+    if (this.scroll.kOfA !== before.kOfA) this.scrollBothAlongK("kOfA");
+    else if (this.scroll.kOfB !== before.kOfB) this.scrollBothAlongK("kOfB");
     this.syncScroll();
   }
 
   // Rows of B follow columns of A, and the other way round.
   /** @param {"kOfA" | "kOfB"} leading */
-  followK(leading) {
+  scrollBothAlongK(leading) {
     /** @param {Name} name */
     const find = (name) => /** @type {Pane} */ (this.panes.find((pane) => pane.names[0] === name));
     const [A, B] = [find("A"), find("B")];

@@ -2,16 +2,15 @@
 
 import {
   ARROWS,
-  clamp,
   focusOn,
   focusedIn,
   hasModifier,
   make,
   makeButton,
   makeTextInput,
-  plural,
   revealInList,
-} from "../common/util.js";
+} from "../common/dom.js";
+import { clamp, plural } from "../common/numbers.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
 import { holderNoun } from "../matrix/describe.js";
 import { isEditingText } from "../common/roving_tabindex.js";

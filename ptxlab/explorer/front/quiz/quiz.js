@@ -11,8 +11,8 @@ import {
   makeSection,
   makeTextInput,
   write,
-} from "../common/util.js";
-import { cellKey } from "./state.js";
+} from "../common/dom.js";
+import { cellKey } from "./quiz_state.js";
 
 // What may be sent while a question is open: edits would show which register a cell is in.
 const ALLOWED = [
@@ -162,7 +162,7 @@ export class Quiz {
       pointing.hover(null);
       app.refresh();
     }
-    if (isNew && question) this.comeNear(question);
+    if (isNew && question) this.zoomToRead(question);
     if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
     pointing.drawMarksSoon();
@@ -202,7 +202,7 @@ export class Quiz {
   ask(question) {
     const { app, content, selection, scene } = this;
     this.input.value = "";
-    app.motion.stop();
+    app.flights.stop();
     scene.reveal(question.marked);
     if (question.lane < 0) return;
     if (question.lane !== content.lane) selection.chooseLane(question.lane);
@@ -218,7 +218,7 @@ export class Quiz {
 
   // Numbers that are asked for follow from others: the camera comes so near that they can be read.
   /** @param {QuizQuestion} question */
-  comeNear({ takes, marked }) {
+  zoomToRead({ takes, marked }) {
     const { scene } = this;
     const isRead = scene.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
     if (isRead || !marked.length || (takes !== "text" && takes !== "numbers")) return;

@@ -1,8 +1,8 @@
 // One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited,
 // except in D.
 
-import { make, attribute, write, isTouch, onMouse } from "../common/util.js";
-import { flashNodes } from "../common/motion.js";
+import { make, attribute, write, isTouch, onMouse } from "../common/dom.js";
+import { flashNodes } from "../common/highlight.js";
 import { holderNoun } from "../matrix/describe.js";
 import { TextBox, flipByKey } from "../common/text_box.js";
 

@@ -1,6 +1,6 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
-import { attribute, copyText, make, makeButton, makeTextInput, write } from "../common/util.js";
+import { attribute, copyText, make, makeButton, makeTextInput, write } from "../common/dom.js";
 import { appendBreakable } from "../picker/search.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { MATRICES, cellOfIndex, cellsOf } from "../matrix/matrix.js";

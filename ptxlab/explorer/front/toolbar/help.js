@@ -1,6 +1,6 @@
 // The sheet that "?" opens: every key, and what mouse and fingers do.
 
-import { focusOn, focusedIn, make, makeButton } from "../common/util.js";
+import { focusOn, focusedIn, make, makeButton } from "../common/dom.js";
 
 // A part of the sheet begins with its title; then, indented, what one does and what that does.
 const SHEET = `\

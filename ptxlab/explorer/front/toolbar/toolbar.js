@@ -11,9 +11,9 @@ import {
   makeSelect,
   makeTextInput,
   write,
-} from "../common/util.js";
+} from "../common/dom.js";
 import { holderNoun } from "../matrix/describe.js";
-import { STACKED } from "../pane/layout.js";
+import { STACKED } from "../pane/scene_layout.js";
 import { WHOLE } from "../pane/camera.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 

@@ -1,7 +1,7 @@
 // Cells of D in which two chips differ: their number, buttons to step through them and, if there are none, a search
 // by Python for inputs that have one.
 
-import { consume, focusOn, focusedIn, make, makeButton, makeIcon, write } from "../common/util.js";
+import { consume, focusOn, focusedIn, make, makeButton, makeIcon, write } from "../common/dom.js";
 import { cellOfIndex, differing, indexOfCell } from "../matrix/matrix.js";
 
 export class Differences {

@@ -1,27 +1,19 @@
 // The timeline under every Explorer: the instruction from its operands to D. It can be played, dragged and stepped;
 // its position is a trait, which links and saved pages keep.
 
-import {
-  attribute,
-  clamp,
-  consume,
-  make,
-  makeButton,
-  makeSection,
-  reducedMotion,
-  write,
-} from "../common/util.js";
-import { Player } from "../common/player.js";
-import { flyTiles } from "../common/motion.js";
-import { canRecord, recordTimeline } from "./record.js";
-import { timelineParts } from "./frames.js";
+import { attribute, consume, make, makeButton, makeSection, reducedMotion, write } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
+import { PlaybackBar } from "../common/playback.js";
+import { flyTiles } from "../common/flights.js";
+import { canRecord, recordTimeline } from "./record_video.js";
+import { timelineParts } from "./timeline_frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
 const MAX_TILES = 600;
 const MAX_WAYS = 4; // marks of a matrix that move
 
-export class Timeline extends Player {
+export class Timeline extends PlaybackBar {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     const node = makeSection(parent, "", "the instruction, step by step", "timeline");
@@ -261,7 +253,7 @@ export class Timeline extends Player {
     const { app } = this;
     const tiles =
       this.current.memory === undefined
-        ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
+        ? app.flights.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
         : app.memory.access.flights();
     if (tiles.length) this.flight = flyTiles(app.root, tiles, TILE_FLIGHT);
   }

@@ -1,6 +1,7 @@
 // Lanes and registers: those of the chosen lane in full; those of several lanes side by side.
 
-import { ARROWS, attribute, clamp, make, makeButton, onMouse, paint, plural, write } from "../common/util.js";
+import { ARROWS, attribute, make, makeButton, onMouse, paint, write } from "../common/dom.js";
+import { clamp, plural } from "../common/numbers.js";
 import { bitsHolder, holderOf, indexOfCell } from "../matrix/matrix.js";
 import { drawRegister } from "./register.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
@@ -228,7 +229,7 @@ export class Lanes {
     this.content = content;
     this.key = "";
     // whether the focus goes to the lane that is chosen next
-    this.following = false;
+    this.takesFocus = false;
     this.title = make("div", "ptx-lane-title", parent);
     const name = make("b", "", this.title);
     this.name = make("span", "", name);
@@ -285,7 +286,7 @@ export class Lanes {
     event.preventDefault();
     const to = clamp(content.lane + arrow[0] * across + arrow[1], 0, content.instruction.lanes - 1);
     if (to === content.lane) return;
-    this.following = true;
+    this.takesFocus = true;
     selection.chooseLane(to);
   }
 
@@ -319,8 +320,8 @@ export class Lanes {
       button.classList.toggle("pinned", pinned.includes(buttonLane));
       attribute(button, "tabindex", buttonLane === lane ? 0 : -1);
     }
-    if (this.following) this.focus();
-    this.following = false;
+    if (this.takesFocus) this.focus();
+    this.takesFocus = false;
     for (const button of this.warps.querySelectorAll("button")) {
       button.classList.toggle(
         "pinned",

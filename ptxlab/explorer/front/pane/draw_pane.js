@@ -9,7 +9,7 @@ import {
   strokeBox,
   tracePath,
 } from "../common/canvas.js";
-import { binary, clamp, hex } from "../common/util.js";
+import { binary, clamp, hex } from "../common/numbers.js";
 import {
   cellLines,
   cellOfIndex,

@@ -1,11 +1,11 @@
 // The instruction as a list of frames: operands in registers or shared memory, sums along K, and D. Cells and lanes
 // come from the maps of the matrices, sums from Python.
 
-import { hex } from "../common/util.js";
+import { hex } from "../common/numbers.js";
 import { holderNoun, joinedRuns, span } from "../matrix/describe.js";
 import { cellOfIndex, isZero } from "../matrix/matrix.js";
-import { asMarks } from "../memory/bytes.js";
-import { linkedWords } from "../tensor/move.js";
+import { asMarks } from "../memory/byte_map.js";
+import { linkedWords } from "../tensor/transfers.js";
 
 // At most so many frames: of an operand that goes into registers; of core matrices, and of steps along K where no
 // cell of D is selected; of words between memory and registers.

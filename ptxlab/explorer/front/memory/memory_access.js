@@ -1,8 +1,8 @@
 // The access of the memory view, as the timeline plays it: what each wavefront moves, what waits, which lanes
 // take part.
 
-import { clamp } from "../common/util.js";
-import { WORD, asMarks, bankOf, bytesPlace } from "./bytes.js";
+import { clamp } from "../common/numbers.js";
+import { WORD, asMarks, bankOf, bytesPlace } from "./byte_map.js";
 
 export class Access {
   /** @param {MemoryView} view */

@@ -2,9 +2,7 @@
 
 import {
   attribute,
-  clamp,
   fillSelect,
-  hex,
   make,
   makeButton,
   makeNumberInput,
@@ -14,12 +12,13 @@ import {
   revealInList,
   wholeNumber,
   write,
-} from "../common/util.js";
+} from "../common/dom.js";
+import { clamp, hex } from "../common/numbers.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
-import { LANES, loadMap } from "./map.js";
-import { columnName, linkedWords, nameOf } from "./move.js";
+import { LANES, loadMap } from "./word_places.js";
+import { columnName, linkedWords, nameOf } from "./transfers.js";
 
 const ONE_LOAD = "A saved page has the loads that it was saved with; a notebook has all of them";
 

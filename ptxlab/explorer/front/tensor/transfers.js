@@ -1,6 +1,6 @@
 // Transfers: which cell goes where, in words and in colours, and the controls.
 
-import { hex, typed } from "../common/util.js";
+import { hex, typed } from "../common/numbers.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
 
 /** @type {WeakMap<Int32Array, TransferLinks>} */

@@ -1,24 +1,14 @@
 // The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by
 // wavefront.
 
-import {
-  attribute,
-  clamp,
-  consume,
-  focusOn,
-  focusedIn,
-  hex,
-  make,
-  makeIcon,
-  makeSection,
-  write,
-} from "../common/util.js";
+import { attribute, consume, focusOn, focusedIn, make, makeIcon, makeSection, write } from "../common/dom.js";
+import { clamp, hex } from "../common/numbers.js";
 import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
 import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { laneNames } from "../matrix/describe.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
-import { viewHeight } from "../pane/layout.js";
+import { viewHeight } from "../pane/scene_layout.js";
 import {
   LINE,
   MEMORY_HEAD,
@@ -31,9 +21,9 @@ import {
   memoryFacts,
   memoryMap,
   numberAt,
-} from "./bytes.js";
-import { Descriptor } from "./descriptor.js";
-import { Access } from "./access.js";
+} from "./byte_map.js";
+import { DescriptorEditor } from "./descriptor_editor.js";
+import { Access } from "./memory_access.js";
 
 const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
 const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
@@ -61,7 +51,7 @@ export class MemoryView extends WordGrid {
     this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
-    this.descriptor = new Descriptor(app, this.node, {
+    this.descriptor = new DescriptorEditor(app, this.node, {
       bits: 64,
       title: "Matrix descriptor",
       called: "the matrix descriptor",

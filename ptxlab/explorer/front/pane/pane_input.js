@@ -3,7 +3,7 @@
 import { fillWithin } from "./fill_handle.js";
 import { ZOOM_STEP } from "./camera.js";
 import { runsCell } from "../common/notebook_keys.js";
-import { ARROWS, isTouch, onMouse } from "../common/util.js";
+import { ARROWS, isTouch, onMouse } from "../common/dom.js";
 
 // beyond every edge
 const FAR = 1e6;

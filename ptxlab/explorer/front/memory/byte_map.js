@@ -2,7 +2,7 @@
 // the bytes follows from the codes of the matrix, so that an edit sends nothing about memory.
 
 import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox } from "../common/canvas.js";
-import { typed, hex } from "../common/util.js";
+import { typed, hex } from "../common/numbers.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { laneNames } from "../matrix/describe.js";
 

@@ -3,7 +3,8 @@
 // it flies to dim on the way.
 
 import { fillBox } from "../common/canvas.js";
-import { clamp, make, resizeCanvas } from "../common/util.js";
+import { make, resizeCanvas } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 import { GUTTER } from "./edges.js";
 
 // milliseconds
@@ -13,7 +14,7 @@ const DIMMED = 0.6;
 // pixels of a row or column that does not dim
 const MIN_BAND = 6;
 
-export class Flight {
+export class CameraFlight {
   /** @param {Scene} scene */
   constructor(scene) {
     this.scene = scene;

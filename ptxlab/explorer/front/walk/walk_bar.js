@@ -1,6 +1,7 @@
 // The bar of a walk: the current stop, what is new there, its question, and a map of all stops.
 
-import { clamp, consume, make, makeButton } from "../common/util.js";
+import { consume, make, makeButton } from "../common/dom.js";
+import { clamp } from "../common/numbers.js";
 
 /** @type {Record<string, string>} */
 const SIGNS = { right: "✓", wrong: "✗", "not yet": "…" };

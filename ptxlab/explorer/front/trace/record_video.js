@@ -1,6 +1,6 @@
 // The timeline as a video, for slides: the Explorer is drawn on a canvas while it plays, and recorded.
 
-import { make } from "../common/util.js";
+import { make } from "../common/dom.js";
 
 const FRAMES = 15; // a second
 const LAST_STAYS = 1200; // milliseconds

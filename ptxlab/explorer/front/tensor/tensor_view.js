@@ -1,10 +1,11 @@
 // The view of tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or both, and what a
 // tcgen05.ld reads from it. It is below the matrices of tcgen05, and each highlights cells of the other.
 
-import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
+import { consume, focusOn, make, makeSection } from "../common/dom.js";
+import { clamp, hex } from "../common/numbers.js";
 import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell, laneOf } from "../matrix/matrix.js";
-import { linesAbove, viewHeight } from "../pane/layout.js";
+import { linesAbove, viewHeight } from "../pane/scene_layout.js";
 import {
   LANES,
   columnsOf,
@@ -15,7 +16,7 @@ import {
   slotOf,
   wordName,
   wordNumber,
-} from "./map.js";
+} from "./word_places.js";
 import {
   MIN_WORD,
   TENSOR_HEAD,
@@ -24,9 +25,9 @@ import {
   drawTensorMarks,
   gapBetween,
   wordsPlace,
-} from "./draw.js";
-import { TensorControls } from "./controls.js";
-import { ThreadRegisters } from "./thread.js";
+} from "./draw_tensor.js";
+import { TensorControls } from "./tensor_controls.js";
+import { ThreadRegisters } from "./thread_registers.js";
 
 // The height of the lanes: a share of the view below the tools, and at least so many pixels.
 const TENSOR_SHARE = 0.3;

@@ -1,22 +1,13 @@
 // The editor of a descriptor, by bits and by fields: the instruction descriptor of tcgen05.mma, and the matrix
 // descriptor of a tile in shared memory. An edit gives another descriptor, or a sentence that says why it is illegal.
 
-import {
-  attribute,
-  bitRange,
-  fillSelect,
-  isTouch,
-  make,
-  onMouse,
-  paint,
-  plural,
-  write,
-} from "../common/util.js";
+import { attribute, fillSelect, isTouch, make, onMouse, paint, write } from "../common/dom.js";
+import { bitRange, plural } from "../common/numbers.js";
 import { TextBox, flipByKey } from "../common/text_box.js";
-import { flashNodes } from "../common/motion.js";
+import { flashNodes } from "../common/highlight.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
 
-export class Descriptor {
+export class DescriptorEditor {
   /** @param {Pick<App, "content" | "theme" | "pointing" | "tooltip" | "problem">} parts @param {HTMLElement} parent @param {DescriptorSource} source */
   constructor(parts, parent, source) {
     this.parts = parts;

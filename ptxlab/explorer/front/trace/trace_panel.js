@@ -1,6 +1,6 @@
 // Why the selected cell of D has its bits: on one chip, or on two side by side.
 
-import { make, makeButton, makeSection, write } from "../common/util.js";
+import { make, makeButton, makeSection, write } from "../common/dom.js";
 import { editText, indexOfCell } from "../matrix/matrix.js";
 
 export class TracePanel {

@@ -11,12 +11,12 @@ import {
   strokeBox,
   tracePath,
 } from "../common/canvas.js";
-import { clamp, labelInterval } from "../common/util.js";
+import { clamp, labelInterval } from "../common/numbers.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
-import { tint } from "../memory/bytes.js";
-import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
-import { linkedWords, transferPainter } from "./move.js";
+import { tint } from "../memory/byte_map.js";
+import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./word_places.js";
+import { linkedWords, transferPainter } from "./transfers.js";
 
 // height of a row with digits
 export const MIN_WORD = SMALLEST_TEXT + 2;

@@ -1,11 +1,12 @@
 // The playback bar of anything with steps: an instruction, a simulated kernel, the pictures of a lesson. It can be
 // played, dragged, stepped and moved by keys; its parts have names. Its owner draws the steps.
 
-import { attribute, clamp, consume, hasModifier, make, makeButton, write } from "./util.js";
+import { attribute, consume, hasModifier, make, makeButton, write } from "./dom.js";
+import { clamp } from "./numbers.js";
 
 const LONGEST = 1000; // of a slider with parts
 
-export class Player {
+export class PlaybackBar {
   /** @param {HTMLElement} node @param {PlayerOptions} options */
   constructor(node, { label, name, pace = 0, first = 0 }) {
     this.node = node;

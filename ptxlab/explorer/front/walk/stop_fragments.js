@@ -1,6 +1,6 @@
 // The fragments of a stop, each with the manual's formula beside it.
 
-import { make } from "../common/util.js";
+import { make } from "../common/dom.js";
 
 const [PICTURE_WIDTH, PICTURE_HEIGHT] = [112, 200]; // pixels, at most
 const THIN = { width: 32, height: 64 }; // pixels: thinner pictures are stretched, up to

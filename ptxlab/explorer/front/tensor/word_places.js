@@ -1,6 +1,6 @@
 // Where things are in tensor memory: cells to words and back, and the threads that tcgen05.ld gives them to.
 
-import { typed } from "../common/util.js";
+import { typed } from "../common/numbers.js";
 
 // of a CTA
 export const LANES = 128;

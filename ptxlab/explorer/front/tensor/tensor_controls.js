@@ -1,11 +1,11 @@
 // The bar above tensor memory: what colours mean, D before or after the instruction, zoom, and a summary.
 
-import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
+import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/dom.js";
 import { Controls } from "../common/controls.js";
 import { ZOOMS } from "../common/canvas_grid.js";
-import { tint } from "../memory/bytes.js";
+import { tint } from "../memory/byte_map.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
-import { operandColour } from "./draw.js";
+import { operandColour } from "./draw_tensor.js";
 
 const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
   ["matrix", "operand"],

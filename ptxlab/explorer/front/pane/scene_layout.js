@@ -3,10 +3,18 @@
 // matrix.
 
 import { LETTER } from "../common/canvas.js";
-import { clamp } from "../common/util.js";
+import { clamp } from "../common/numbers.js";
 import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, MIN_LETTER, MIN_ROW } from "./draw.js";
+import {
+  BESIDE_DIGITS,
+  BIT_FOOT,
+  BIT_HEAD,
+  BIT_SIZE,
+  LANE_NUMBER,
+  MIN_LETTER,
+  MIN_ROW,
+} from "./draw_pane.js";
 
 // Distances in pixels.
 // between A and D
