@@ -28,6 +28,9 @@ _STYLES = (
     "motion",
 )
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
+#: The type of an expression, and a comment after code.
+_TYPE = re.compile(r"/\*\* @[^*]*\*/ ?")
+_REMARK = re.compile(r"(?<=[;,{})\]]) +// .*$")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[\w./]+)";\n', re.MULTILINE)
 
 
@@ -49,32 +52,33 @@ def script(first: str = "main") -> str:
         text = path.read_text(encoding="utf-8")
         for other in _IMPORT.findall(text):
             add((path.parent / other).resolve())
-        code = _COMMENT.sub("", _IMPORT.sub("", text))  # comments stay in the files
+        code = _TYPE.sub("", _COMMENT.sub("", _IMPORT.sub("", text)))
         del joined[path]  # inserted again after what it imports
-        joined[path] = _without_indentation(
-            re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip()
-        )
+        joined[path] = _without_remarks(re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip())
 
     add(_FRONT / f"{first}.js")
     return "\n\n".join(joined.values()) + "\n"
 
 
-def _without_indentation(code: str) -> str:
-    """Code without its indentation, which would be a twelfth of a saved page; template literals keep theirs.
+def _without_remarks(code: str) -> str:
+    """Code without indentation and comments after it, a tenth of a saved page; template literals keep theirs.
 
-    >>> _without_indentation("{\\n  a(`x\\n  y`);\\n  b();\\n}")
-    '{\\na(`x\\n  y`);\\nb();\\n}'
+    >>> _without_remarks('{\\n  a(`x; // y\\n  z`);\\n  b("; // c");\\n  d(); // why\\n}')
+    '{\\na(`x; // y\\n  z`);\\nb("; // c");\\nd();\\n}'
     """
-    lines, in_text = [], False
+    lines, in_template = [], False
     for line in code.splitlines():
-        lines.append(line if in_text else line.lstrip())
-        in_text ^= line.count("`") % 2 == 1
+        before, *remark = _REMARK.split(line, maxsplit=1)
+        is_remark = bool(remark) and not in_template and before.count('"') % 2 == before.count("`") % 2 == 0
+        line = before if is_remark else line
+        lines.append(line if in_template else line.lstrip())
+        in_template ^= line.count("`") % 2 == 1
     return "\n".join(lines)
 
 
 @lru_cache
 def style(*more: str) -> str:
-    """The style sheets of all parts of the view, and `more` of them, joined.
+    """The style sheets of all parts of the page, and `more` of them, joined.
 
     >>> ".ptx-explorer" in style()
     True

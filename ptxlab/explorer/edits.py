@@ -3,9 +3,26 @@
 An edit is made whole, or refused with a `PtxlabError` that leaves the state as it was. `session.MESSAGES`
 lists the edits that the page can send; the last few take arrays and come from Python only.
 
-The path of an edit: page → `decode` → `Presenter.apply` → `make_edits` → `apply`, which makes another
-document (`edited`) → `state.commit`, which computes D → `render` → `Presenter` sends what changed →
-`front/app.js`.
+The path of an edited cell, from the page to Python and back; front/app.js has the same list:
+
+     1. front/pane/pane.js        Pane.write                      what was typed, as the message `set_cell`
+     2. front/app.js              App.send                        to a comm; in a tab `LiveModel.send`
+     3. notebook_page.py          NotebookPage._handle_custom_msg from the comm; in a tab `Tab.handle`
+     4. session.py                PageSession.handle              the message is decoded: `SetCell`
+     5. presenter.py              Presenter.apply                 one step to undo, or a refusal
+     6. edits.py                  make_edits                      the edit is applied to the state
+     7. edits.py                  SetCell.edited                  another document
+     8. product_document.py       ProductDocument.with_cell       the text becomes the code of an element
+     9. state.py                  ExplorerState.commit            the document is checked, and D computed
+    10. presenter.py              Presenter.show                  what changed goes into the page model
+    11. render.py                 render                          which values of the page changed
+    12. page_values.py            matrix_bytes                    a matrix as bytes
+    13. page_model.py             PageModel.send_state            only the words that changed (`delta`)
+    14. notebook_page.py          NotebookPage._transport         over the comm; in a tab `encode`
+    15. front/common/deltas.js    applyDeltas                     the whole matrix again
+    16. front/app.js              App.redraw                      all parts, from `Content.read` on
+    17. front/pane/pane.js        Pane.draw                       the cells
+    18. front/common/highlight.js flashChanges                    what changed lights up
 """
 
 from __future__ import annotations
@@ -23,6 +40,7 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
 from .cell_blocks import cell_range, check_writable, extend_cells, unedited
+from .document import Document, as_product, as_transfer
 from .fills import start_code
 from .forms import Explorable, explorable
 from .masks import mask_names, parse_mask
@@ -32,10 +50,9 @@ from .migrate import migrate_operands, migrate_transfer
 from .parse_cell import parse_block, parse_register
 from .product_document import check_register
 from .refused_edit import BrokenStructure, with_codes
-from .start import Document, as_product, as_transfer
 from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
-from .transfer_document import TransferOperation
+from .transfer_document import TransferDocument
 from .transfer_parts import PARTS, with_part
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -408,7 +425,7 @@ class SetTransfer(Edit):
         return _with_choice(as_transfer(document), self.name, self.text.strip())
 
 
-def _with_choice(transfer: TransferOperation, name: str, text: str) -> TransferOperation:
+def _with_choice(transfer: TransferDocument, name: str, text: str) -> TransferDocument:
     """A transfer with another part of the instruction, or of its location, as it was chosen or typed."""
     if name == "element":
         return transfer.with_element(text)
@@ -438,7 +455,7 @@ def change_instruction(state: ExplorerState, ins: Explorable) -> None:
     """Switch to another instruction, keeping what fits it; the same instruction changes nothing."""
     if ins == state.form:
         state.refusal, state.notices = None, ()
-    elif not isinstance(ins, Product) and isinstance(state.document, TransferOperation):
+    elif not isinstance(ins, Product) and isinstance(state.document, TransferDocument):
         state.commit(migrate_transfer(state.document, ins))
     elif not isinstance(ins, Product):
         state.replace_instruction(ExplorerState(ins, state.seed))
@@ -523,7 +540,7 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
     # a single Undo must not become a step itself
     with state.all_or_nothing() if len(edits) == 1 else state.one_step():
         for edit in edits:
-            if isinstance(state.document, TransferOperation) and not edit.of_transfers:
+            if isinstance(state.document, TransferDocument) and not edit.of_transfers:
                 raise PtxlabError(
                     f"{type(edit).__name__} is an edit of instructions that multiply; "
                     f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetTransfer"

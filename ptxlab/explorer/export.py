@@ -30,7 +30,7 @@ from .product_document import GPU, NO_CHIP, ProductDocument
 from .state import ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import find_load
-from .transfer_document import TransferOperation
+from .transfer_document import TransferDocument
 
 # -- Python code -----------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def python_code(state: ExplorerState) -> str:
     D = ins.d.unpack(d)
     """
     document = state.document
-    if isinstance(document, TransferOperation):
+    if isinstance(document, TransferDocument):
         return _transfer_code(document)
     ins, chip = document.ins, document.chip_choice.chip
     writer = _CodeWriter(state)
@@ -94,7 +94,7 @@ def _program(lines: Sequence[str]) -> str:
     return f"{imports}import numpy as np\nimport ptxlab\n\n{body}\n"
 
 
-def _transfer_code(transfer: TransferOperation) -> str:
+def _transfer_code(transfer: TransferDocument) -> str:
     """Python that computes the D of a transfer."""
     lines = [f'ins = ptxlab.instruction("{transfer.ins.mnemonic}")']
     lines += [f"{name} = {_words_literal(codes)}" for name, codes in transfer.arrays.items()]
@@ -391,7 +391,7 @@ def picture(
     '2.5'
     """
     options = options or {}
-    if isinstance(state.document, TransferOperation):
+    if isinstance(state.document, TransferDocument):
         return form_picture(state.form, what, **options)
     ins, operation = state.ins, state.operation
     if what is None:

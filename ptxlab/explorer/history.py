@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .document import Document
 from .messages import Message
-from .start import Document
 
 UNDO_LIMIT = 200  # edits that can be undone
 HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take

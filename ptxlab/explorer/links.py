@@ -24,13 +24,14 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
 from . import edits
+from .document import Document, as_product
 from .edits import Edit, FillMatrix
 from .forms import Explorable, explorable
 from .history import MAX_LOGGED, Generator, Log, Logged
 from .masks import MASKS, option_names
 from .messages import decode, message_name
 from .product_document import GPU, ProductDocument
-from .start import Document, as_product, first_document
+from .start import first_document
 from .state import ExplorerState
 
 _PREFIX = "ptxlab:"
@@ -143,7 +144,7 @@ def _words_of(logged: Logged) -> list[Any]:
 
 
 def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
-    """The state of a link, and the traits of the view."""
+    """The state of a link, and the values of its page."""
     version, data, body = _unpack_line(text)
     head = _check_head(data, version)
     with located("this link cannot be opened"):

@@ -16,7 +16,7 @@ from ..isa.tcgen05.tcgen05_form import element_type
 from ..isa.transfer import TransferForm
 from ..numerics.emulate_transfer import emulate, pack_row, unpack_row
 from .parse_cell import parse_register
-from .transfer_document import READ_AS, Codes, Indices, TransferOperation, TransferSide
+from .transfer_document import READ_AS, Codes, Indices, TransferDocument, TransferSide
 
 
 def register_maps(operand: Operand, lane: Indices, element: Indices) -> dict[str, Indices]:
@@ -30,7 +30,7 @@ def register_maps(operand: Operand, lane: Indices, element: Indices) -> dict[str
     }
 
 
-class MatrixTransfer(TransferOperation):
+class MatrixTransfer(TransferDocument):
     """ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store.
 
     The location is the stride of the rows: in bytes, or for wmma in elements. Row r of ldmatrix and stmatrix

@@ -26,7 +26,7 @@ from .parse_cell import value_range
 from .product_document import with_option
 from .start import first_transfer
 from .state import ExplorerState
-from .transfer_document import TransferOperation
+from .transfer_document import TransferDocument
 
 Array = NDArray[Any]
 
@@ -63,7 +63,7 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
     return notices
 
 
-def migrate_transfer(transfer: TransferOperation, ins: AnyTransfer) -> TransferOperation:
+def migrate_transfer(transfer: TransferDocument, ins: AnyTransfer) -> TransferDocument:
     """Another transfer with the edited words that both have; the location stays if the new one takes it."""
     if ins == transfer.ins:
         return transfer

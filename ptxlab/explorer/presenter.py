@@ -1,4 +1,4 @@
-"""The presenter: applies edits to the state, sends what changed to the view, and notifies observers.
+"""The presenter: applies edits to the state, puts what changed into the page model, and notifies observers.
 
 Instructions that multiply show matrices, registers and results, with panels beside them; transfers show the
 words or elements that they move, and where each goes.
@@ -24,6 +24,8 @@ from .export import gpu_note, picture
 from .forms import Explorable
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
+from .page_model import MATRICES, PageModel, parse_selection, read_only
+from .page_values import KnownRegisters, lane_registers
 from .product_document import GPU, NO_CHIP
 from .quiz import Quiz, Score, ShortQuestion, choose_questions
 from .refused_edit import RefusedEdit
@@ -31,16 +33,7 @@ from .render import Rendering, Sources, render
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
 from .toolbar import toolbar
-from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
-from .view import (
-    MATRICES,
-    KnownRegisters,
-    View,
-    lane_registers,
-    parse_selection,
-    picture_data,
-    read_only,
-)
+from .trace_data import FoundDifference, dot_product_steps, find_difference, picture_data, trace_columns
 
 #: The Explorer's trait for each matrix that can be read and assigned.
 MATRIX_TRAITS = {
@@ -65,15 +58,15 @@ class Observers:
 
 
 class Presenter:
-    """Connects an `ExplorerState` with the view that shows it and with observers."""
+    """Connects an `ExplorerState` with the model of its page and with observers."""
 
-    def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
-        self.state, self.view, self.observers = state, view, observers
-        self.memory = MemoryPanel(state, view)
-        self.load = LoadPanel(state, view)
-        self.trace = TracePanel(state, view)
-        self.quiz = QuizPanel(state, view, observers)
-        self._shown: Explorable | None = None  # the instruction that the view shows
+    def __init__(self, state: ExplorerState, page_model: PageModel, observers: Observers) -> None:
+        self.state, self.page_model, self.observers = state, page_model, observers
+        self.memory = MemoryPanel(state, page_model)
+        self.load = LoadPanel(state, page_model)
+        self.trace = TracePanel(state, page_model)
+        self.quiz = QuizPanel(state, page_model, observers)
+        self._shown: Explorable | None = None  # the instruction that the page shows
         self._sent: Mapping[str, Sources] = {}  # what the screen was made from when it was sent
         self._known_registers: KnownRegisters = {}
         self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
@@ -126,7 +119,7 @@ class Presenter:
         with self.state.all_or_nothing():
             finding = find_difference(self.state, seconds)
         self.state.refusal, self._search_result = None, finding.sentence
-        with self.view.hold_sync():
+        with self.page_model.hold_sync():
             self.show()
             if finding.cell is not None:
                 self.select(("D", *finding.cell))
@@ -137,44 +130,44 @@ class Presenter:
         ins, choice = self.state.ins, self.state.chip_choice
         if not gpu.available(ins):
             raise PtxlabError(gpu.status(ins))
-        target, chips, toolbar_before = gpu.device_target(), choice.available, self.view.toolbar
+        target, chips, toolbar_before = gpu.device_target(), choice.available, self.page_model.toolbar
         try:
             self._toolbar_sources = ()
-            self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
+            self.page_model.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
             gpu.compile(codegen.source(ins, self.state.operation.modifiers), target)
-            self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
+            self.page_model.toolbar = toolbar(self.state, chips, f"running on {target} …")
             self.state.operation.results.pop(GPU, None)
             model = gpu.model(ins) or choice.model
             self.apply([SetChips(GPU, None) if model == NO_CHIP else SetChips(model, GPU)])
             self.show()
         except BaseException:
-            self.view.toolbar = toolbar_before  # no longer busy
+            self.page_model.toolbar = toolbar_before  # no longer busy
             raise
 
     # -- chosen lanes and cells, which undoing a change of the instruction restores -----------------------
 
     def preserve_view(self) -> None:
         """Store the chosen lanes and cells with the state, so that undo restores them."""
-        view = self.view
+        page_model = self.page_model
         self.state.saved_view = {
-            "lane": int(view.lane),
-            "pinned": list(view.pinned),
-            "selected": dict(view.selected),
+            "lane": int(page_model.lane),
+            "pinned": list(page_model.pinned),
+            "selected": dict(page_model.selected),
             "traced": self.trace.cell,
         }
 
     def _restore_view(self) -> None:
         saved = self.state.saved_view
         for name in ("lane", "pinned", "selected"):
-            if name in saved and self.view.accepts(name, saved[name]):
-                setattr(self.view, name, saved[name])
+            if name in saved and self.page_model.accepts(name, saved[name]):
+                setattr(self.page_model, name, saved[name])
         self.trace.cell = saved.get("traced", self.trace.cell)
 
     def _reset_view(self) -> None:
         """Reset selection and caches for another instruction."""
-        self.view.lane = min(self.view.lane, self.state.threads - 1)
-        self.view.pinned = [lane for lane in self.view.pinned if lane < self.state.threads]
-        self.view.selected = self.view.candidates = {}
+        self.page_model.lane = min(self.page_model.lane, self.state.threads - 1)
+        self.page_model.pinned = [lane for lane in self.page_model.pinned if lane < self.state.threads]
+        self.page_model.selected = self.page_model.candidates = {}
         self.trace.cell, self._gpu_time = None, ""
         self._sent, self._shown, self._toolbar_sources = {}, self.state.form, ()
         self._known_registers = {}
@@ -187,23 +180,23 @@ class Presenter:
         self._send_changes()
 
     def _send_changes(self) -> None:
-        state, view = self.state, self.view
+        state, page_model = self.state, self.page_model
         is_new_instruction = self._shown is not state.document.ins
-        with view.hold_sync():
+        with page_model.hold_sync():
             if is_new_instruction:
                 self._reset_view()
             rendering = self._render()
             names = rendering.changed(self._sent)
             self._sent = rendering.sources
             self._show_toolbar()
-            view.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
+            page_model.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
             if "instruction" in names:
-                view.instruction = rendering.draw("instruction")
+                page_model.instruction = rendering.draw("instruction")
             if is_new_instruction:
                 self._restore_view()
             for name in MATRICES:
                 if name in names:
-                    setattr(view, name, rendering.draw(name))
+                    setattr(page_model, name, rendering.draw(name))
             self.show_lanes()
             self.trace.show()
             if "instruction" in names:
@@ -220,7 +213,7 @@ class Presenter:
         chips, steps = document.available, (bool(history.past), bool(history.future))
         new_sources = (document.settings, chips, document.chips, steps, self._gpu_time)
         if new_sources != self._toolbar_sources:
-            self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
+            self.page_model.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
         self._toolbar_sources = new_sources
 
     def _render(self) -> Rendering:
@@ -232,7 +225,7 @@ class Presenter:
             rendering = render(state)
         except PtxlabError as error:
             state.show_chips(state.chip_choice.first)
-            self.view.problem = str(error)
+            self.page_model.problem = str(error)
             return render(state)
         if runs_now:
             milliseconds = (time.perf_counter() - start) * 1e3
@@ -250,25 +243,25 @@ class Presenter:
 
     def show_problem(self, problem: str) -> None:
         """Show why an edit was refused, where, and what can be done instead; "" clears it."""
-        with self.view.hold_sync():
-            self.view.problem = problem
-            self.view.refusal = {} if self.state.refusal is None else self.state.refusal.serialised
+        with self.page_model.hold_sync():
+            self.page_model.problem = problem
+            self.page_model.refusal = {} if self.state.refusal is None else self.state.refusal.serialised
 
     def refuse(self, error: PtxlabError) -> None:
         """Show why the page's last message was refused."""
         self.state.refusal = error if isinstance(error, RefusedEdit) else None
-        if self.view.problem == str(error):
-            self.view.problem = ""  # the page only sees changes: the same problem must be sent again
+        if self.page_model.problem == str(error):
+            self.page_model.problem = ""  # the page only sees changes: the same problem must be sent again
         self.show_problem(str(error))
 
     def select(self, selection: object) -> None:
         """Select a cell and, as a click does, the lane that holds it."""
         cell = parse_selection(selection, self.shapes)
         lane = self.thread_of(**cell) if cell else None
-        with self.view.hold_sync():
+        with self.page_model.hold_sync():
             if lane is not None:
-                self.view.lane = lane
-            self.view.selected = cell
+                self.page_model.lane = lane
+            self.page_model.selected = cell
 
     def on_selected(self, cell: Mapping[str, Any]) -> None:
         """Follow a selection of the page."""
@@ -281,9 +274,9 @@ class Presenter:
         """Send the registers of the shown lanes; a transfer shows all registers anyway."""
         document = self.state.document
         threads = document.threads if document.shows_lanes else 0
-        self.view.lane_registers = {
+        self.page_model.lane_registers = {
             str(lane): lane_registers(self.state, lane, self._known_registers)
-            for lane in self.view.lanes
+            for lane in self.page_model.lanes
             if lane < threads
         }
 
@@ -291,14 +284,14 @@ class Presenter:
 
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         """A Plotly figure."""
-        view = self.view
+        page_model = self.page_model
         drawn = picture(
             self.state,
             what,
-            selected=view.selected,
-            chosen_lane=view.lane,
+            selected=page_model.selected,
+            chosen_lane=page_model.lane,
             cell=self.trace.cell_or_first,
-            display={"label": view.label, "colour": view.colour_by, "show_c": view.show_c},
+            display={"label": page_model.label, "colour": page_model.colour_by, "show_c": page_model.show_c},
             options=options,
         )
         return chart(drawn, title=title)
@@ -310,15 +303,15 @@ class Presenter:
 class MemoryPanel:
     """A matrix in shared memory, bank by bank, as `state.memory` requests."""
 
-    def __init__(self, state: ExplorerState, view: View) -> None:
-        self._state, self._view = state, view
+    def __init__(self, state: ExplorerState, page_model: PageModel) -> None:
+        self._state, self._page_model = state, page_model
         self._sent: MemoryLayout | None = None
 
     def request(self, request: MemoryRequest | None) -> None:
         """Show a matrix like this, or none. The page updates its content from the matrix itself."""
         layout = None if request is None else lay_out(self._state, request)
         if layout is not self._sent:
-            self._view.memory = {} if layout is None else memory_data(self._state, layout)
+            self._page_model.memory = {} if layout is None else memory_data(self._state, layout)
         self._state.memory, self._sent = request, layout
 
     def set_field(self, name: str, text: str) -> None:
@@ -342,13 +335,13 @@ class MemoryPanel:
 class LoadPanel:
     """The registers of a thread after the tcgen05.ld that `state.load` requests."""
 
-    def __init__(self, state: ExplorerState, view: View) -> None:
-        self._state, self._view = state, view
+    def __init__(self, state: ExplorerState, page_model: PageModel) -> None:
+        self._state, self._page_model = state, page_model
 
     def request(self, request: LoadRequest) -> None:
         """Show this load; an instruction without tensor memory has none."""
         ins = self._state.form
-        self._view.load = load_data(ins, find_load(ins, request)) if isinstance(ins, Tcgen05Mma) else {}
+        self._page_model.load = load_data(ins, find_load(ins, request)) if isinstance(ins, Tcgen05Mma) else {}
         self._state.load = request
 
     def keep(self) -> None:
@@ -363,8 +356,8 @@ class LoadPanel:
 class TracePanel:
     """Why a cell of D has its bits: its dot product step by step and, if open, the picture of the bits."""
 
-    def __init__(self, state: ExplorerState, view: View) -> None:
-        self._state, self._view = state, view
+    def __init__(self, state: ExplorerState, page_model: PageModel) -> None:
+        self._state, self._page_model = state, page_model
         self.cell: tuple[int, int] | None = None  # the last selected one
 
     @property
@@ -375,9 +368,9 @@ class TracePanel:
     def show(self) -> None:
         """Show the last selected cell, if there is one."""
         if self.cell is None:
-            self._view.trace = {}
+            self._page_model.trace = {}
         else:
-            self._view.trace = self.data(*self.cell, with_picture=self._view.tracing)
+            self._page_model.trace = self.data(*self.cell, with_picture=self._page_model.tracing)
 
     def data(self, row: int, column: int, *, with_picture: bool, with_bits: bool = True) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""
@@ -401,8 +394,8 @@ class TracePanel:
 class QuizPanel:
     """The running quiz, if any, and the score of the latest."""
 
-    def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
-        self._state, self._view, self._observers = state, view, observers
+    def __init__(self, state: ExplorerState, page_model: PageModel, observers: Observers) -> None:
+        self._state, self._page_model, self._observers = state, page_model, observers
         self._quiz: Quiz | None = None
         self.score = Score()
 
@@ -432,7 +425,7 @@ class QuizPanel:
         """Show the current question, verdict and score."""
         quiz = self._quiz
         if quiz is not None:
-            self._view.quiz, self.score = quiz.serialised(), quiz.score
+            self._page_model.quiz, self.score = quiz.serialised(), quiz.score
         else:
-            self._view.quiz = {}
+            self._page_model.quiz = {}
         self._observers.notify("quiz_score", self.score)

@@ -7,17 +7,18 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from .instruction_info import instruction_info
+from .page_model import MATRICES
+from .page_values import comparison_bytes, matrix_bytes
 from .state import ExplorerState
-from .transfer_document import TransferOperation
+from .transfer_document import TransferDocument
 from .transfer_view import transfer_bytes, transfer_info
-from .view import MATRICES, comparison_bytes, matrix_bytes
 
-#: What a value of the view is made from. The very same objects make the same value: arrays are immutable.
+#: What a value of the page is made from. The very same objects make the same value: arrays are immutable.
 Sources = tuple[object, ...]
 
 
 class Rendering(NamedTuple):
-    """The values of the view that follow from a document: what each is made from, and how it is drawn."""
+    """The values of the page that follow from a document: what each is made from, and how it is drawn."""
 
     sources: Mapping[str, Sources]
     draw: Callable[[str], dict[str, Any]]
@@ -34,7 +35,7 @@ class Rendering(NamedTuple):
 def render(state: ExplorerState) -> Rendering:
     """What the page draws of the document; the D of a GPU may be refused."""
     document = state.document
-    if isinstance(document, TransferOperation):
+    if isinstance(document, TransferDocument):
         return _render_transfer(document)
     document.chip_choice.check_available()
     arrays, modifiers, choice = document.operation.arrays, document.operation.modifiers, document.chip_choice
@@ -60,7 +61,7 @@ def render(state: ExplorerState) -> Rendering:
     return Rendering(sources, draw)
 
 
-def _render_transfer(transfer: TransferOperation) -> Rendering:
+def _render_transfer(transfer: TransferDocument) -> Rendering:
     words: dict[str, Sources] = {name: (transfer.arrays.get(name),) for name in MATRICES}
 
     def draw(name: str) -> dict[str, Any]:

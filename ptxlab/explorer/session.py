@@ -1,6 +1,6 @@
 """An Explorer without a transport: messages from a page go in, messages to it come out.
 
-A notebook's comm (`page.py`) and a worker in a browser tab (`worker.py`) carry the same messages:
+A notebook's comm (`notebook_page.py`) and a worker in a browser tab (`worker.py`) carry the same messages:
 ``{"method": "update", "state": {...}}`` sets what is shown, by name, ``{"method": "custom", "content": ...}``
 is an edit (`edits.py`) or a request from the page, or an answer to it, and ``{"method": "request_state"}``
 asks for everything. `MESSAGES` lists all edits and requests; `set_cell` on the wire is `SetCell` there.
@@ -30,13 +30,13 @@ from .forms import Explorable, explorable, explorable_candidates
 from .history import History
 from .links import is_link, open_link, page_address, share_link
 from .messages import Message, decode, is_optional, message_name
+from .page_model import SHAREABLE, Outgoing, PageModel
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .quiz import choose_questions
 from .start import first_transfer, product_document
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import pack, page_data, page_text
-from .view import SHAREABLE, Outgoing, View
 
 # -- requests --------------------------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ class RequestPickerIndex(Request):
     """Send the instructions that the picker lists."""
 
     def answer(self, session: PageSession) -> None:
-        session.view.picker_index = picker_index()
+        session.page_model.picker_index = picker_index()
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class FindDifference(Request):
         try:
             session.presenter.find_difference(1.0)
         finally:
-            session.view.send({"searched": True})  # the state may be unchanged, so the page would not notice
+            # the state may be unchanged, so the page would not notice
+            session.page_model.send({"searched": True})
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ class Export(Request):
 
     def answer(self, session: PageSession) -> None:
         file_name = f"{session.state.form.mnemonic.replace('::', '-')}.html"
-        session.view.send({"export": self.format, "text": session.export(self.format), "name": file_name})
+        text = session.export(self.format)
+        session.page_model.send({"export": self.format, "text": text, "name": file_name})
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class ResendMatrices(Request):
     """Send matrices and registers whole: the page missed a change."""
 
     def answer(self, session: PageSession) -> None:
-        session.view.resend()
+        session.page_model.resend()
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ def _member(field: Field[Any], hints: dict[str, Any]) -> str:
 
 
 class PageSession:
-    """The state of an Explorer, the view of its page, and the handling of the page's messages.
+    """The state of an Explorer, the model of its page, and the handling of the page's messages.
 
     >>> session = PageSession("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> edit = {"type": "set_cell", "name": "A", "row": 9, "column": 37, "text": "-3"}
@@ -272,36 +274,36 @@ class PageSession:
         self.state.history = History()  # the given matrices are the start, which cannot be undone
         if operands is not None:
             self.state.open(product_document(operands))
-        self.view = View(height)
-        self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
-        self.presenter = presenter = Presenter(self.state, self.view, observers or Observers())
-        self.view.observe(presenter.show_lanes, ["lane", "pinned"])
-        self.view.observe(lambda: presenter.on_selected(self.view.selected), "selected")
-        self.view.observe(presenter.trace.show, "tracing")
+        self.page_model = PageModel(height)
+        self._first_view = {name: getattr(self.page_model, name) for name in SHAREABLE}
+        self.presenter = presenter = Presenter(self.state, self.page_model, observers or Observers())
+        self.page_model.observe(presenter.show_lanes, ["lane", "pinned"])
+        self.page_model.observe(lambda: presenter.on_selected(self.page_model.selected), "selected")
+        self.page_model.observe(presenter.trace.show, "tracing")
         presenter.show()
-        self.view.candidates = candidates
+        self.page_model.candidates = candidates
         self._restore_view(view_values)
-        self.view.take_waiting()  # discarded: a page that opens requests everything
+        self.page_model.take_waiting()  # discarded: a page that opens requests everything
 
     def handle(self, message: object) -> list[Outgoing]:
         """Handle a message of the page; returns the messages that no transport has sent yet."""
         match message:
             case {"method": "update", "state": state}:
-                self.view.set_state(state)
+                self.page_model.set_state(state)
             case {"method": "custom", "content": content}:
                 self._handle_custom(content)
             case {"method": "request_state"}:
-                self.view.send_state()
+                self.page_model.send_state()
             case _:
                 self.presenter.refuse(
                     PtxlabError("the page sent a message that is neither an update nor a request nor an edit")
                 )
-        return self.view.take_waiting()
+        return self.page_model.take_waiting()
 
     @property
     def link(self) -> str:
         """Everything as a text that `ptxlab.explore` and the page can open."""
-        state, values = self.state, {name: getattr(self.view, name) for name in SHAREABLE}
+        state, values = self.state, {name: getattr(self.page_model, name) for name in SHAREABLE}
         view_values = {name: value for name, value in values.items() if value != self._first_view[name]}
         if state.memory is not None:
             view_values["memory"] = _without_none(state.memory)
@@ -313,7 +315,7 @@ class PageSession:
         """What a saved page holds."""
         trace, quiz = self.presenter.trace, self.presenter.quiz
         cell = trace.cell_or_first
-        return page_data(self.state, self.view, self.link, trace.data, cell, quiz.questions, **limits)
+        return page_data(self.state, self.page_model, self.link, trace.data, cell, quiz.questions, **limits)
 
     # -- what a page asks for -----------------------------------------------------------------------------
 
@@ -357,11 +359,11 @@ class PageSession:
             if name in ("memory", "load"):
                 self._restore_request(name, value)
                 continue
-            if name not in SHAREABLE or not self.view.accepts(name, value):
+            if name not in SHAREABLE or not self.page_model.accepts(name, value):
                 raise PtxlabError(
                     f"this link sets {quoted(name)} to {quoted(value)}, which the Explorer does not know"
                 )
-            setattr(self.view, name, value)
+            setattr(self.page_model, name, value)
 
     def _restore_request(self, name: str, value: Any) -> None:
         """Restore the memory view or the load of a link, checked like a message of the page."""
@@ -404,7 +406,7 @@ def _resolve(ins: Form | str) -> tuple[Explorable, list[str]]:
 def _open(
     ins: Form | str, seed: int, address: int | None, split: int | None
 ) -> tuple[ExplorerState, dict[str, Any], dict[str, Any]]:
-    """The initial state, the view values of a link, and the candidates of an ambiguous name."""
+    """The initial state, the values of the page in a link, and the candidates of an ambiguous name."""
     if isinstance(ins, str) and is_link(ins):
         return *open_link(ins), {}
     form, candidates = _resolve(ins)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._util.arguments import as_int
-from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_operand import LANES, split_address
 from ..isa.transfer import TransferForm
+from .document import Document
 from .fills import check_seed, filled, start_code
 from .forms import AnyTransfer, Explorable
 from .matrix_transfer import MatrixTransfer
@@ -28,11 +28,7 @@ from .tensor_transfer import (
     TensorMemoryTransfer,
     shown_columns,
 )
-from .transfer_document import READ_AS, TransferOperation, TransferSide
-
-#: What the Explorer edits: an instruction with what it reads, as one immutable value. The instruction decides
-#: which of the two opens; the rest asks what both answer: `names`, `arrays`, `codes`, `registers`, `filled`.
-Document: TypeAlias = ProductDocument | TransferOperation
+from .transfer_document import READ_AS, TransferDocument, TransferSide
 
 _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.ld": LoadTransfer,
@@ -40,24 +36,6 @@ _TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.cp": CopyTransfer,
     "tcgen05.shift": ShiftTransfer,
 }
-
-
-def as_product(document: Document) -> ProductDocument:
-    """The document, if its instruction multiplies."""
-    if isinstance(document, ProductDocument):
-        return document
-    raise PtxlabError(
-        f"{document.ins.mnemonic} moves words and computes nothing; this is for instructions that multiply"
-    )
-
-
-def as_transfer(document: Document) -> TransferOperation:
-    """The document, if its instruction moves data."""
-    if isinstance(document, TransferOperation):
-        return document
-    raise PtxlabError(
-        f"{document.ins.mnemonic} multiplies matrices; SetTransfer is for instructions that move words"
-    )
 
 
 def first_document(ins: Explorable, seed: int, random: np.random.Generator) -> Document:
@@ -89,7 +67,7 @@ def first_operation(ins: Product, random: np.random.Generator) -> Operation:
 
 def first_transfer(
     ins: AnyTransfer, address: int = 0, split: int | None = None, seed: int = 0
-) -> TransferOperation:
+) -> TransferDocument:
     """A transfer whose words are their own addresses; numbers, where a reduction compares them."""
     lane, column = split_address(as_int(address, "address"))
     seed = check_seed(seed)

@@ -15,14 +15,15 @@ from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..numerics.steps import Trace
 from ..numerics.trace import trace
+from .document import Document, as_product, as_transfer
 from .fills import check_seed
 from .forms import Explorable, explorable
 from .history import Generator, History, Log, Snapshot
 from .messages import Message
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
 from .refused_edit import RefusedEdit
-from .start import Document, as_product, as_transfer, first_document
-from .transfer_document import TransferOperation
+from .start import first_document
+from .transfer_document import TransferDocument
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class ExplorerState:
         return self.product.chip_choice
 
     @property
-    def transfer(self) -> TransferOperation:
+    def transfer(self) -> TransferDocument:
         """The document, if its instruction moves data."""
         return as_transfer(self.document)
 

@@ -27,11 +27,12 @@ from .bundle import script, style
 from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
+from .page_model import PageModel
+from .page_values import lane_registers
 from .product_document import GPU, ProductDocument
 from .quiz import ShortQuestion, saved_questions
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
-from .view import View, lane_registers
 
 POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 FRAME = Template("""\
@@ -65,16 +66,16 @@ TraceData = Callable[..., dict[str, Any]]
 
 def page_data(
     state: ExplorerState,
-    view: View,
+    page_model: PageModel,
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
     questions: Callable[[], Sequence[ShortQuestion]],
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
-    """The view and, for a product, all lanes, dot products, the aligned bits of a cell of D, and a quiz."""
+    """What is shown and, for a product, all lanes, dot products, the aligned bits of a cell, and a quiz."""
     notebook = f'open it in a notebook with ptxlab.explore("{state.form.mnemonic}")'
-    traits = _saved_traits(view)
+    traits = _saved_traits(page_model)
     saved = {
         "code": f'import ptxlab\nptxlab.explore("{link}")',
         "live": page_address(link),
@@ -122,11 +123,10 @@ def _saved_product(
     }
 
 
-def _saved_traits(view: View) -> dict[str, Any]:
-    values = vars(view)
-    names = [
-        name for name in View.__annotations__ if name not in ("lane_registers", "picker_index", "candidates")
-    ]
+def _saved_traits(page_model: PageModel) -> dict[str, Any]:
+    values = vars(page_model)
+    not_saved = ("lane_registers", "picker_index", "candidates")
+    names = [name for name in PageModel.__annotations__ if name not in not_saved]
     return {
         **{name: values[name] for name in names},
         "problem": "",
@@ -134,7 +134,7 @@ def _saved_traits(view: View) -> dict[str, Any]:
         "notice": "",
         "quiz": {},
         "height": 0,  # the whole page
-        "toolbar": {**view.toolbar, "static": True},
+        "toolbar": {**page_model.toolbar, "static": True},
     }
 
 

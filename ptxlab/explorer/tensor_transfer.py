@@ -13,7 +13,7 @@ from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
 from ..isa.tensor_operand import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
 from ..numerics import emulate_tcgen05_transfer
-from .transfer_document import Codes, Indices, TransferOperation, TransferSide
+from .transfer_document import Codes, Indices, TransferDocument, TransferSide
 
 _MIN_COLUMNS = 32  # the least that tcgen05.alloc allocates
 _CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
@@ -33,7 +33,7 @@ def shown_columns(ins: Tcgen05Transfer) -> int:
     return min(max(_MIN_COLUMNS, 1 << ins.columns.bit_length()), COLUMNS)
 
 
-class TensorMemoryTransfer(TransferOperation):
+class TensorMemoryTransfer(TransferDocument):
     """Words to or from tensor memory; the location is the lane and column of taddr, and immHalfSplitoff."""
 
     location_names = ("lane", "column", "split")

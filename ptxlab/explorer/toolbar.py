@@ -13,9 +13,9 @@ from .fills import patterns
 from .masks import mask_text
 from .product_document import GPU, NO_CHIP
 from .state import ExplorerState
-from .transfer_document import PATTERNS, TransferOperation
+from .transfer_document import PATTERNS, TransferDocument
 
-#: Controls of how values are shown, by the trait of the view that each sets.
+#: Controls of how values are shown, by the value of the page that each sets.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "label": {
         "label": "Show",
@@ -63,7 +63,7 @@ def toolbar(
         "gpu": {"available": False, "status": "", "busy": False},
     }
     document = state.document
-    if isinstance(document, TransferOperation):  # the rest is for instructions that multiply
+    if isinstance(document, TransferDocument):  # the rest is for instructions that multiply
         return data | {"patterns": {name: list(PATTERNS) for name in document.inputs}}
     ins, matrices = document.ins, document.operation
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}

@@ -16,6 +16,7 @@ from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
 from ..numerics.steps import Number, Step, Term, Trace
 from ..numerics.trace import DivergencePlace, find_divergence
+from ..views import Grid, Picture
 from ..views.trace_picture import row_of
 from ..views.trace_text import (
     comparisons,
@@ -29,7 +30,6 @@ from ..views.trace_text import (
 from .parse_cell import format_value
 from .product_document import GPU
 from .state import ExplorerState
-from .view import picture_data
 
 #: Terms that an operation takes over from the one before it.
 _CARRIED_OVER = ("zero", "sum")
@@ -303,3 +303,35 @@ def _differing(state: ExplorerState, verb: str) -> FoundDifference:
     ]
     values = f"D[{row}][{column}] is {numbers[0]} on {chip} and {numbers[1]} on {against}"
     return FoundDifference(f"{chip} and {against} {verb} in {cells} of D: {values}", (row, column))
+
+
+def picture_data(picture: Picture) -> dict[str, Any]:
+    """A picture of bits as plain lists: notes, and the headings, cells and rules of each grid."""
+    grids = [_grid_data(grid) for grid in picture.grids]
+    return {"title": picture.title, "notes": list(picture.notes), "grids": grids}
+
+
+def _grid_data(grid: Grid) -> dict[str, Any]:
+    cells = [
+        [
+            cell.row,
+            cell.column,
+            cell.width,
+            cell.text,
+            f"{cell.role} {cell.state}",
+            str(grid.hover[cell.row, cell.column]),
+        ]
+        for cell in grid.cells
+        if cell.role != "blank" and cell.text
+    ]
+    return {
+        "title": grid.title,
+        "size": list(grid.shape),
+        "axes": list(grid.axes),
+        "rows": [[head.start, head.text] for head in grid.rows],
+        "row_names": [list(head.names) for head in grid.rows],
+        "columns": [[head.start, head.size, head.text] for head in grid.columns],
+        "cells": cells,
+        "row_rules": list(grid.row_rules),
+        "column_rules": [list(rule) for rule in grid.column_rules],
+    }

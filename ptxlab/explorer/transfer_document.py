@@ -59,7 +59,7 @@ READ_AS: dict[int, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransferOperation(AnyOperation):
+class TransferDocument(AnyOperation):
     """An instruction that moves data, where it accesses memory, and all that it reads; immutable.
 
     >>> import ptxlab

@@ -19,10 +19,10 @@ from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import lane_colours, matrix_info
 from .matrix_transfer import MatrixTransfer
+from .page_values import code_bytes
 from .tensor_transfer import CopyTransfer, LoadTransfer, ShiftTransfer, TensorMemoryTransfer
-from .transfer_document import TransferOperation
+from .transfer_document import TransferDocument
 from .transfer_parts import PARTS, choices
-from .view import code_bytes
 
 #: The controls: a label, and a hint.
 _CONTROLS: dict[str, tuple[str, str]] = {
@@ -57,7 +57,7 @@ _LEFT_OUT = {
 }
 
 
-def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
+def transfer_info(transfer: TransferDocument) -> dict[str, Any]:
     """What is fixed for an instruction and its location: sizes, places and controls.
 
     >>> import ptxlab
@@ -106,7 +106,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
     }
 
 
-def _operands(transfer: TransferOperation) -> str:
+def _operands(transfer: TransferDocument) -> str:
     """The operands beside the mnemonic: the address, and the descriptor of shared memory."""
     if not isinstance(transfer, TensorMemoryTransfer):
         return ""
@@ -116,7 +116,7 @@ def _operands(transfer: TransferOperation) -> str:
     return address
 
 
-def _matrix_info(transfer: TransferOperation, name: str) -> dict[str, Any]:
+def _matrix_info(transfer: TransferDocument, name: str) -> dict[str, Any]:
     side = transfer.sides[name]
     info = matrix_info(name, side.label, transfer.codes(name).shape, transfer.dtype(name), "r", False)
     info |= {"axes": list(side.axes), "column_names": transfer.column_names(name)}
@@ -129,7 +129,7 @@ def _matrix_info(transfer: TransferOperation, name: str) -> dict[str, Any]:
     return info | {key: array.astype(np.int16).tobytes() for key, array in maps.items()}
 
 
-def _place(transfer: TransferOperation, name: str, block: int) -> dict[str, Any]:
+def _place(transfer: TransferDocument, name: str, block: int) -> dict[str, Any]:
     rows, columns = transfer.codes(name).shape
     side = transfer.sides[name]
     lanes = np.stack([np.arange(rows), np.zeros(rows)], axis=-1)
@@ -147,7 +147,7 @@ def _place(transfer: TransferOperation, name: str, block: int) -> dict[str, Any]
     }
 
 
-def _block(transfer: TransferOperation, name: str) -> dict[str, Any]:
+def _block(transfer: TransferDocument, name: str) -> dict[str, Any]:
     rows, columns = transfer.codes(name).shape
     side = transfer.sides[name]
     return {
@@ -162,7 +162,7 @@ def _block(transfer: TransferOperation, name: str) -> dict[str, Any]:
     }
 
 
-def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
+def _controls(transfer: TransferDocument) -> list[dict[str, Any]]:
     form = transfer.ins
     controls = []
     for name, texts in choices(form).items():
@@ -219,7 +219,7 @@ def _columns(transfer: TensorMemoryTransfer) -> str:
     return f"column{'' if count == 1 else 's'} {index_range(first, count)}"
 
 
-def _summary(transfer: TransferOperation) -> str:
+def _summary(transfer: TransferDocument) -> str:
     if isinstance(transfer, MatrixTransfer):
         return _matrix_summary(transfer)
     assert isinstance(transfer, TensorMemoryTransfer)
@@ -262,7 +262,7 @@ def _target_lanes(transfer: CopyTransfer) -> str:
     return copies.get(transfer.ins.multicast, "all 128 lanes")
 
 
-def _note(transfer: TransferOperation) -> str:
+def _note(transfer: TransferDocument) -> str:
     if not isinstance(transfer, TensorMemoryTransfer):
         return ""
     form = transfer.ins
@@ -282,7 +282,7 @@ def _note(transfer: TransferOperation) -> str:
 # -- what changes --------------------------------------------------------------------------------------------
 
 
-def transfer_bytes(transfer: TransferOperation, name: str) -> dict[str, Any]:
+def transfer_bytes(transfer: TransferDocument, name: str) -> dict[str, Any]:
     """The words of A, C or D and, for D, the words of A that each comes from."""
     if name not in transfer.names:
         return {}

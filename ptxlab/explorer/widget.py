@@ -19,13 +19,13 @@ from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
 from .forms import Explorable, explorable
 from .history import History
-from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
+from .notebook_page import CheckedMessages, NotebookPage, ReadOnlyTrait, Registers, StateTrait, TraitObservers
+from .page_model import MATRICES, MAX_PINNED, read_only
 from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
 from .trace_data import FoundDifference
-from .view import MATRICES, MAX_PINNED, read_only
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable
 
@@ -137,10 +137,10 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             split=split,
             observers=TraitObservers(self),
         )
-        self.state, self.view = self.session.state, self.session.view
+        self.state, self.view = self.session.state, self.session.page_model
         self._presenter = self.session.presenter
         self._registers = Registers(self.state, self.apply)
-        self.page = Page(self.session)
+        self.page = NotebookPage(self.session)
         super().__init__([self.page])
         self._own_widgets = (self.layout, self.page, self.page.layout)
         self.view.observe(self.redraw_saved, [*MATRICES, "label", "colour_by", "show_c"])

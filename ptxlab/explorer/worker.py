@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ..errors import PtxlabError
+from .page_model import Outgoing
 from .session import PageSession
-from .view import Outgoing
 
 #: What a page shows by default.
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -40,8 +40,8 @@ class Tab:
             answers += [each for each in session.handle(message) if each["method"] == "custom"]
         if problem is not None:
             session.presenter.refuse(problem)
-            session.view.take_waiting()
-        return [encode({"method": "update", "state": session.view.get_state()}), *map(encode, answers)]
+            session.page_model.take_waiting()
+        return [encode({"method": "update", "state": session.page_model.get_state()}), *map(encode, answers)]
 
     def handle(self, message: str) -> list[Encoded]:
         """The answers to a message of the page, as JSON."""

@@ -39,7 +39,7 @@ AnyOperand: TypeAlias = "Operand | TensorOperand"
 class AnyOperation(ABC):
     """An instruction with what it reads, by name; immutable, so that results are computed once and kept.
 
-    `Operation` is one that multiplies, `ptxlab.explorer.transfer_document.TransferOperation` one that moves.
+    `Operation` is one that multiplies, `ptxlab.explorer.transfer_document.TransferDocument` one that moves.
     """
 
     ins: Form

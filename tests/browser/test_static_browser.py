@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.links import page_address
-from ptxlab.explorer.view import lane_registers
+from ptxlab.explorer.page_values import lane_registers
 from ptxlab.views import palette
 from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some

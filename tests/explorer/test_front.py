@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.explorer import bundle
+from ptxlab.explorer import bundle, edits
+from ptxlab.explorer.page_model import delta
 from ptxlab.views.labels import number_text
 from tests.cases import each
 from tools.check_javascript.__main__ import shared_names
@@ -81,3 +85,129 @@ def test_numbers_in_cells_are_those_of_figures() -> None:
     for value, texts in zip(values, json.loads(done.stdout), strict=True):
         assert texts == [number_text(value, digits) for digits in (4, 3, 2)]
         assert value.is_integer() or all(re.search(r"[.]|e-", text) for text in texts)
+
+
+HOP = r"^\W*\d+\. (\S+) +(\S+)"
+
+
+def front_function_exists(file: Path, name: str) -> bool:
+    """Whether a module of the page has a function, or a class with that method."""
+    text = file.read_text(encoding="utf-8")
+    owner, _, member = name.rpartition(".")
+    if not owner:
+        return bool(re.search(rf"^export (?:async )?function {member}\(", text, flags=re.M))
+    body = re.search(rf"^(?:export )?class {owner}\b.*?^\}}", text, flags=re.M | re.S)
+    return bool(body and re.search(rf"^  (?:async )?{member}\(", body[0], flags=re.M))
+
+
+def test_the_path_of_an_edited_cell_is_told_alike_and_goes_where_it_says() -> None:
+    told = re.findall(HOP, (FRONT / "app.js").read_text(encoding="utf-8"), flags=re.M)
+    assert told == re.findall(HOP, str(edits.__doc__), flags=re.M) and len(told) == 18
+    for file, name in told:
+        if file.startswith("front/"):
+            assert front_function_exists(FRONT.parent / file, name), f"{file} has no {name}"
+    assert not front_function_exists(FRONT / "app.js", "App.fly")
+    pytest.importorskip("anywidget")
+    explorer = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    called: list[tuple[str, str]] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).parent == FRONT.parent:
+            called.append((Path(frame.f_code.co_filename).name, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        cell = {"type": "set_cell", "name": "A", "row": 3, "column": 5, "text": "2.5"}
+        explorer.page._handle_custom_msg(cell, [])
+    finally:
+        sys.setprofile(None)
+    assert explorer.A[3, 5] == 2.5
+    calls = iter(called)
+    for hop in told:
+        if not hop[0].startswith("front/"):
+            assert hop in calls, f"{hop} is not called, or not after what is before it in the list"
+
+
+def test_what_updates_what_names_functions_of_the_page() -> None:
+    head = (FRONT / "app.js").read_text(encoding="utf-8").split("\nimport ")[0]
+    names = [name for name in re.findall(r"`(\w+\.\w+)`", head) if name != "Tab.handle"]
+    assert len(names) >= 15
+    for name in names:
+        assert any(front_function_exists(file, name) for file in FILES), name
+
+
+DELTAS = """
+const bytes = (text) => new DataView(Uint8Array.from(Buffer.from(text, "base64")).buffer);
+const revived = (key, value) => (value?.base64 === undefined ? value : bytes(value.base64));
+const plain = (key, value) =>
+  value instanceof DataView ? { base64: Buffer.from(value.buffer).toString("base64") } : value;
+const values = {}, listeners = {}, sent = [], seen = [];
+applyDeltas({
+  get: (name) => values[name],
+  on: (event, call) => (listeners[event] = call),
+  send: (message) => sent.push(message.type),
+});
+for (const { name, value } of JSON.parse(MESSAGES, revived)) {
+  values[name] = value;
+  listeners[`change:${name}`]();
+  seen.push({ value: JSON.parse(JSON.stringify(values[name], plain)), sent: [...sent] });
+}
+console.log(JSON.stringify(seen));
+"""
+
+
+def in_text(value: object) -> object:
+    """A value with its bytes as base64."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {name: in_text(part) for name, part in value.items()}
+    return value
+
+
+def test_the_page_makes_whole_values_of_what_python_sends() -> None:
+    """deltas.js gives back the value of which `delta` says what changed, and asks for it if one was lost."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed; tests/browser edits as well")
+    rng = np.random.default_rng(5)
+    words = rng.integers(0, 1 << 32, size=64, dtype=np.uint32)
+    other = words.copy()
+    other[[0, 17, 63]] ^= 1
+    registers = [{"hex": f"0x{word:08x}", "fields": []} for word in words[:4]]
+    edited = [registers[0], {"hex": "0x0000002a", "fields": [{"text": "é"}]}, *registers[2:]]
+    first = {"codes": words.tobytes(), "count": 1, "chips": ["sm_80", "sm_90"]}
+    second = {"codes": other.tobytes(), "count": 2, "chips": ["sm_80", "sm_100"]}
+    whole = {"codes": bytes(256), "count": 2, "chips": ["sm_80", "sm_100"]}  # of which most is new
+    lanes, edited_lanes = {"5": {"A": registers, "B": registers}}, {"5": {"A": edited, "B": registers}}
+    steps: list[tuple[str, object, object]] = [
+        ("A", None, first),
+        ("A", first, second),
+        ("A", second, whole),
+        ("lane_registers", None, lanes),
+        ("lane_registers", lanes, edited_lanes),
+    ]
+    messages = []
+    versions = {"A": 0, "lane_registers": 0}
+    for name, old, new in steps:
+        change = None if old is None else delta(old, new)
+        since = {} if change is None else {"since": versions[name]}
+        versions[name] += 1
+        message = {**(new if change is None else change), **since, "version": versions[name]}  # type: ignore[dict-item]
+        messages.append({"name": name, "value": in_text(message)})
+    lost = {"parts": {"count": {"new": 9}}, "since": 7, "version": 8}
+    messages.append({"name": "A", "value": lost})
+    text = json.dumps(json.dumps(messages))
+    done = subprocess.run(
+        [node, "--input-type=module"],
+        input=f"{bundle.script('common/deltas')}\n{DELTAS.replace('MESSAGES', text)}",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *seen, after_loss = json.loads(done.stdout)
+    for (name, _, new), message, shown in zip(steps, messages, seen, strict=False):
+        version = message["value"]["version"]  # type: ignore[index]
+        assert shown == {"value": {**in_text(new), "version": version}, "sent": []}, name  # type: ignore[dict-item]
+    assert after_loss == {"value": lost, "sent": ["resend_matrices"]}

@@ -25,12 +25,12 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, links, parse_cell
+from ptxlab.explorer.page_values import register_fields
 from ptxlab.explorer.session import decode_message
-from ptxlab.explorer.view import register_fields
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer.view import parse_selection
+from ptxlab.explorer.page_model import parse_selection
 from tests.explorer.test_protocol import EXAMPLES
 from tests.sampling import EXHAUSTIVE
 

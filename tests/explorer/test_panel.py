@@ -14,9 +14,9 @@ from ptxlab import Instruction, PtxlabError
 from ptxlab import views as describe
 from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
 from ptxlab.explorer.instruction_info import instruction_info
+from ptxlab.explorer.page_values import lane_registers
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import dot_product_steps
-from ptxlab.explorer.view import lane_registers
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.location import bit_range
 from tests.cases import each

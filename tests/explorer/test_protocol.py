@@ -17,8 +17,8 @@ import ptxlab
 import ptxlab.explorer.edits
 from ptxlab import PtxlabError
 from ptxlab.explorer.edits import Edit, FillMatrix, FlipBit, SetCell, SetCodes, SetRegisters, SetValues
+from ptxlab.explorer.page_model import delta
 from ptxlab.explorer.session import MESSAGES, decode_message, typescript
-from ptxlab.explorer.view import delta
 
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers
@@ -85,7 +85,7 @@ class Page:
     def has_it_all(self) -> bool:
         for name in LARGE:
             shown = {key: part for key, part in self.known[name].items() if key != "version"}
-            if shown != getattr(self.page._session.view, name):
+            if shown != getattr(self.page._session.page_model, name):
                 return False
         return True
 

@@ -33,11 +33,11 @@ from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.history import MAX_LOGGED, MAX_LOGGED_TEXT, UNDO_LIMIT
 from ptxlab.explorer.links import open_link, share_link
+from ptxlab.explorer.page_model import SHAREABLE
 from ptxlab.explorer.product_document import ProductDocument
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.toolbar import toolbar
-from ptxlab.explorer.view import SHAREABLE
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
@@ -619,7 +619,7 @@ def test_a_link_of_the_first_version_opens() -> None:
 
 def content(session: PageSession) -> dict[str, Any]:
     """Everything that a link carries, as `links.json` has it."""
-    state, view = session.state, session.view
+    state, view = session.state, session.page_model
     digest = hashlib.sha256()
     for name, array in sorted(state.document.arrays.items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode())

@@ -451,7 +451,8 @@ def test_what_can_be_chosen_of_a_move_is_legal() -> None:
             for value in values:
                 SetTransfer(control["name"], value).apply(state)
                 now = {
-                    each["name"]: each["value"] for each in transfer_info(state.transfer)["transfer"]["controls"]
+                    each["name"]: each["value"]
+                    for each in transfer_info(state.transfer)["transfer"]["controls"]
                 }
                 assert now[control["name"]] == value, (family, control["name"])
 

@@ -25,11 +25,11 @@ from ptxlab.explorer.edits import (
     SetValues,
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
+from ptxlab.explorer.page_values import register_fields
 from ptxlab.explorer.parse_cell import format_value
 from ptxlab.explorer.product_document import Comparison
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import dot_product_steps
-from ptxlab.explorer.view import register_fields
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate

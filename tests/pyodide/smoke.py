@@ -95,7 +95,7 @@ def test_a_tab_answers(message: dict[str, Any]) -> None:
         {"method": "custom", "content": {"type": "set_chips", "chip": "sm_90", "against": "sm_80"}}
     )
     session.handle({"method": "custom", "content": message})
-    assert session.view.problem == ""
+    assert session.page_model.problem == ""
     state = {"method": "update", "state": {"selected": {"name": "D", "row": 3, "column": 1}, "tracing": True}}
     assert any("trace" in each.get("state", {}) for each in session.handle(state))
 
@@ -107,5 +107,5 @@ def test_a_link_made_elsewhere_opens_with_the_same_bits() -> None:
         "-c4ObQz3zB7TSeXLpmas5YWuRGxywjb_yQkENGYPdBYQS9mAdog2M5AZAtiH3n51BVoWLSZ5NFpqo_S6jnH4ADJELm4"
     )
     session = PageSession(link)
-    digest = hashlib.sha256(session.view.D["codes"]).hexdigest()[:16]
+    digest = hashlib.sha256(session.page_model.D["codes"]).hexdigest()[:16]
     assert (session.state.form.mnemonic, digest) == (FORMS[1], "66af558f6647f4da")

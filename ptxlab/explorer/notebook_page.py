@@ -16,17 +16,17 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError
 from .bundle import script, style
 from .edits import Edit, SetRegisters
+from .page_model import Outgoing, is_same, read_only
 from .presenter import Observers
 from .quiz import Score
 from .session import PageSession
 from .state import ExplorerState
-from .view import Outgoing, is_same, read_only
 
 
 class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
     """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
 
-    By itself it lets the page set nothing and refuses in silence; `Page` overrides `set_state` and
+    By itself it lets the page set nothing and refuses in silence; `NotebookPage` overrides `set_state` and
     `refuse_message`.
     """
 
@@ -63,8 +63,8 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
                 )
 
 
-class Page(CheckedMessages, anywidget.AnyWidget):
-    """The widget that JupyterLab draws: a comm to a session, whose view has what it shows."""
+class NotebookPage(CheckedMessages, anywidget.AnyWidget):
+    """The widget that JupyterLab draws: a comm to a session, whose page model has what it shows."""
 
     _esm = script("widget")
     _css = style()
@@ -73,7 +73,7 @@ class Page(CheckedMessages, anywidget.AnyWidget):
     def __init__(self, session: PageSession) -> None:
         self._session = session
         super().__init__()
-        session.view.transport = self._transport
+        session.page_model.transport = self._transport
 
     def _transport(self, message: Outgoing) -> None:
         if message["method"] != "update":
@@ -85,9 +85,9 @@ class Page(CheckedMessages, anywidget.AnyWidget):
     def get_state(
         self, key: str | Iterable[str] | None = None, drop_defaults: bool = False
     ) -> dict[str, Any]:
-        """The traits of the widget and, if all are requested, the state of the view."""
+        """The traits of the widget and, if all are requested, the state of the page model."""
         own: dict[str, Any] = super().get_state(key, drop_defaults)
-        return own if key is not None else own | self._session.view.get_state()
+        return own if key is not None else own | self._session.page_model.get_state()
 
     def set_state(self, sync_data: Any) -> None:
         """Set what the page may set, and echo it to other pages of the same notebook."""
@@ -95,7 +95,8 @@ class Page(CheckedMessages, anywidget.AnyWidget):
             return
         super().set_state({name: value for name, value in sync_data.items() if name in self.keys})
         state = {name: value for name, value in sync_data.items() if name not in self.keys}
-        accepted = {name: value for name, value in state.items() if self._session.view.accepts(name, value)}
+        accepts = self._session.page_model.accepts
+        accepted = {name: value for name, value in state.items() if accepts(name, value)}
         if accepted and JUPYTER_WIDGETS_ECHO:
             self._send({"method": "echo_update", "state": accepted, "buffer_paths": []})
         self._session.handle({"method": "update", "state": state})

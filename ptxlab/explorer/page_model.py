@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_index, as_int, as_text, is_name
+from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
-from ..isa.dtypes import DType
-from ..views import Grid, Picture
-from .parse_cell import format_values
-from .product_document import Comparison, ProductDocument
-from .state import ExplorerState
 from .toolbar import DISPLAY_CONTROLS
 
 #: The matrices that an instruction may have.
@@ -46,7 +41,7 @@ class _Sync:
     latest: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
-class View:
+class PageModel:
     """The page's model. Matrices are sent as bytes, `instruction` (sizes, types, lane maps) only once.
 
     An assigned value is sent by `transport`, at once or when `hold_sync` ends; without one it waits.
@@ -85,17 +80,17 @@ class View:
 
     def __init__(self, height: int = 0) -> None:
         first = {"dict[str, Any]": dict, "list[int]": list, "int": int, "bool": bool, "str": str}
-        values = {name: first[str(kind)]() for name, kind in View.__annotations__.items()}
+        values = {name: first[str(kind)]() for name, kind in PageModel.__annotations__.items()}
         vars(self).update({**values, "colour_by": "lane", "label": "value", "zoom": 100, "height": height})
         self.transport: Callable[[Outgoing], None] | None = None
         self._observers: dict[str, list[Callable[[], object]]] = {}
         self._sync = _Sync()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in View.__annotations__:
+        if name not in PageModel.__annotations__:
             object.__setattr__(self, name, value)
             return
-        # Python may set only what a page may set, so that no part of the view gets an impossible value.
+        # Python may set only what a page may set, so that no part of the page gets an impossible value.
         if name in _SET_BY_PAGE and not self.accepts(name, value):
             raise PtxlabError(f"{name} of the view cannot be {quoted(value)}")
         if self._replace(name, value):
@@ -171,7 +166,7 @@ class View:
 
     def get_state(self, names: Iterable[str] | None = None) -> dict[str, Any]:
         """Values to send. Large ones have a version, from which a page knows whether it can apply a delta."""
-        state = {name: vars(self)[name] for name in (View.__annotations__ if names is None else names)}
+        state = {name: vars(self)[name] for name in (PageModel.__annotations__ if names is None else names)}
         for name in state.keys() & set(_SENT_AS_DELTA):
             new = state[name]
             version, last = self._sync.latest.get(name, (0, None))
@@ -192,7 +187,7 @@ class View:
         if not isinstance(state, dict):
             return
         accepted = {name: value for name, value in state.items() if self.accepts(name, value)}
-        refused = [name for name in state if name not in accepted and name in View.__annotations__]
+        refused = [name for name in state if name not in accepted and name in PageModel.__annotations__]
         self._sync.from_page = accepted
         try:
             with self.hold_sync():
@@ -239,7 +234,7 @@ class View:
 
 
 def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    """A cell as the view stores it, from ``("D", 9, 3)`` or a dict of name, row and column; {} for None."""
+    """A cell as the page stores it, from ``("D", 9, 3)`` or a dict of name, row and column; {} for None."""
     if selection is None or (isinstance(selection, Mapping) and not selection):
         return {}
     expected = 'it takes a cell such as ("D", 9, 3), or None'
@@ -270,57 +265,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-# -- matrices --------------------------------------------------------------------------------------------
-
-
-def matrix_bytes(document: ProductDocument, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
-    """A matrix as bytes: values (float32 or int32) and codes (uint32); float64 and uint64 for f64.
-
-    For sparse A also the counterpart of each element: of dense A in the compressed one, and back.
-    """
-    operation = document.operation
-    operand = document.ins.matrices.get(name)
-    if operand is None:
-        return {}
-    if codes is None:
-        data = code_bytes(operand.dtype, operation.codes(name), operation.matrix(name))
-    else:
-        data = code_bytes(operand.dtype, codes)
-    if document.ins.sparse and name in ("A", "stored"):
-        columns = operation.stored_columns()
-        if name == "stored":
-            data["counterpart"] = columns.astype(np.int32).tobytes()
-        else:
-            indices = np.full(operand.shape, -1, dtype=np.int32)
-            np.put_along_axis(indices, columns, np.arange(columns.size).reshape(columns.shape), axis=1)
-            data["counterpart"] = indices.tobytes()
-    return data
-
-
-def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = None) -> dict[str, Any]:
-    """Codes and their values as bytes."""
-    values = dtype.decode_array(codes) if values is None else values
-    value_type: type[np.generic] = np.int32
-    if dtype.is_float:
-        value_type = np.float64 if dtype.bits == 64 else np.float32
-    code_type = np.uint64 if dtype.bits == 64 else np.uint32
-    return {"values": values.astype(value_type).tobytes(), "codes": codes.astype(code_type).tobytes()}
-
-
-def comparison_bytes(document: ProductDocument, comparison: Comparison) -> dict[str, Any]:
-    """D as bytes and, if it is compared, those of the other chip and which cells differ."""
-    data = matrix_bytes(document, "D", comparison.codes)
-    if comparison.other is None:
-        return data
-    other = matrix_bytes(document, "D", comparison.other)
-    return {
-        **data,
-        "other_values": other["values"],
-        "other_codes": other["codes"],
-        "chips": list(document.chips),
-        "differ": comparison.differ.astype(np.uint8).tobytes(),
-        "differ_count": int(comparison.differ.sum()),
-    }
+# -- what changed of a large value ----------------------------------------------------------------------
 
 
 def delta(old: Any, new: Any) -> dict[str, Any] | None:
@@ -359,93 +304,3 @@ def is_same(first: tuple[Any, ...], second: tuple[Any, ...] | None) -> bool:
     if second is None or len(first) != len(second):
         return False
     return all(a is b for a, b in zip(first, second, strict=True))
-
-
-# -- registers -------------------------------------------------------------------------------------------
-
-
-def register_fields(document: ProductDocument, name: str, lane: int) -> list[dict[str, Any]]:
-    """The registers of a lane, each in hexadecimal and with its elements from the highest bits down.
-
-    >>> import ptxlab
-    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> from ptxlab.explorer.edits import SetCell
-    >>> SetCell("A", 9, 37, "-3").apply(state)
-    >>> fields = register_fields(state.product, "A", lane=4)[3]["fields"]
-    >>> fields[2]   # the third from the top of register 3
-    {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
-    """
-    if document.ins.tensors:
-        return []  # threads hold nothing before tcgen05.ld
-    operand = document.ins.operand(name)
-    if operand.layout is None:
-        return []
-    registers = document.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
-    codes = operand.split(registers[None])[0]
-    texts, coords = format_values(operand.dtype.decode_array(codes)), operand.layout.coords()[lane].tolist()
-    digits = operand.register_bits // 4
-    rows: list[dict[str, Any]] = [
-        {"hex": f"0x{int(register):0{digits}x}", "fields": []} for register in registers
-    ]
-    for element, (code, text) in enumerate(zip(codes.tolist(), texts, strict=True)):
-        register, slot = divmod(element, operand.elements_per_register)
-        (row, column), low = coords[element], slot * operand.width + operand.padding
-        bits = f"{code:0{operand.dtype.bits}b}"
-        field = {"element": element, "row": row, "column": column, "low": low, "bits": bits, "text": text}
-        rows[register]["fields"].insert(0, field)
-    return rows
-
-
-#: For an operand and a lane: the array that its registers were read from, and what the page gets.
-KnownRegisters = dict[tuple[str, int], tuple[NDArray[Any], list[dict[str, Any]]]]
-
-
-def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None = None) -> dict[str, Any]:
-    """Registers of a lane by operand, each in hexadecimal and with the elements in it.
-
-    `known` caches them: they are taken from there as long as the array is the same.
-    """
-    document = state.product
-    if document.ins.tensors:
-        return {}
-    known, operands = {} if known is None else known, document.ins.operands
-    for name in operands:
-        array = document.result() if name == "D" else document.operation.arrays[name]
-        if (name, lane) not in known or known[name, lane][0] is not array:
-            known[name, lane] = array, register_fields(document, name, lane)
-    return {name: known[name, lane][1] for name in operands}
-
-
-# -- the trace -------------------------------------------------------------------------------------------
-
-
-def picture_data(picture: Picture) -> dict[str, Any]:
-    """A picture of bits as plain lists: notes, and the headings, cells and rules of each grid."""
-    grids = [_grid_data(grid) for grid in picture.grids]
-    return {"title": picture.title, "notes": list(picture.notes), "grids": grids}
-
-
-def _grid_data(grid: Grid) -> dict[str, Any]:
-    cells = [
-        [
-            cell.row,
-            cell.column,
-            cell.width,
-            cell.text,
-            f"{cell.role} {cell.state}",
-            str(grid.hover[cell.row, cell.column]),
-        ]
-        for cell in grid.cells
-        if cell.role != "blank" and cell.text
-    ]
-    return {
-        "title": grid.title,
-        "size": list(grid.shape),
-        "axes": list(grid.axes),
-        "rows": [[head.start, head.text] for head in grid.rows],
-        "row_names": [list(head.names) for head in grid.rows],
-        "columns": [[head.start, head.size, head.text] for head in grid.columns],
-        "cells": cells,
-        "row_rules": list(grid.row_rules),
-        "column_rules": [list(rule) for rule in grid.column_rules],
-    }
