@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from html import escape
 
 from ..errors import listing
+from ..views.palette import EDGE
 from .progress_record import progress
 from .syllabus import LESSONS, Lesson, lessons_of
 
 _PART = "display:flex;flex-wrap:wrap;gap:6px;margin:2px 0 12px"
 _BOX = (
-    "display:block;box-sizing:border-box;width:150px;padding:5px 8px;border:1px solid #8888;"
-    "border-radius:5px;color:inherit;text-decoration:none;font-size:13px;line-height:1.3"
+    "display:block;box-sizing:border-box;width:150px;padding:5px 8px;"
+    f"border:1px solid {EDGE};border-radius:5px;color:inherit;text-decoration:none;"
+    "font-size:13px;line-height:1.3"
 )
 #: Words of file names that the map spells differently.
 _SPELLINGS = {

@@ -69,7 +69,7 @@ def _accumulator(state: ExplorerState) -> dict[str, str]:
 def lane_colours() -> dict[str, list[list[str]]]:
     """Background and text of each lane's colour, for a light and for a dark page."""
     light = palette.lane_shades(palette.PAPER, palette.INK, palette.MIN_ON_LIGHT)
-    dark = palette.lane_shades(palette.DARK.paper, "#000000", palette.MIN_ON_DARK)
+    dark = palette.lane_shades(palette.DARK.paper, palette.BLACK, palette.MIN_ON_DARK)
     return {"light": [list(pair) for pair in light], "dark": [list(pair) for pair in dark]}
 
 

@@ -28,7 +28,7 @@ from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate_tcgen05_transfer import shift_rows
 from ..views.drawing import png
-from ..views.palette import FREE, LIGHT
+from ..views.palette import EDGE, FREE, LIGHT
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, forms_summary, stops
 
@@ -330,7 +330,7 @@ def glance_html(every: Sequence[Stop]) -> str:
     6
     """
     cards = "".join(
-        f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.what_changed)}">'
+        f'<div style="border-top:1px solid {EDGE};padding:6px 0" title="{escape(stop.what_changed)}">'
         f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{_breakable(stop.title)}</a>'
         f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
         f'<small style="opacity:0.75">{escape(forms_summary(stop.forms))}</small></div>'

@@ -366,7 +366,8 @@ def static_svg(drawing: Drawing) -> str:
     """
     width, height = f"{drawing.width:g}", f"{drawing.height:g}"
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}><rect width="100%" height="100%" fill="#fff"/>']
+    paper = f'<rect width="100%" height="100%" fill="{palette.PAPER}"/>'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{paper}']
     for panel in drawing.panels:
         parts += _static_panel(panel)
     colours = _Colours(LIGHT, page=False)

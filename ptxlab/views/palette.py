@@ -60,6 +60,10 @@ STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
 
 INK = "#1A1A1A"  # text and outlines on paper
 PAPER = "#FFFFFF"
+BLACK = "#000000"  # text on colours of a dark page; shadows
+SHADE = "#7F7F7F"  # where there is more to scroll to
+TRANSPARENT = "rgba(0,0,0,0)"
+EDGE = "#8888"  # of boxes on any page: half transparent
 RULE = "#8A8A8A"  # thin lines
 DIM = "#6B6B6B"  # text of what is not in focus
 GRID = "#E4E4E4"  # lines of a chart
@@ -122,7 +126,7 @@ def css() -> str:
     >>> "--ptx-blue: #0072B2" in css(), "--ptx-dark-paper: #1C1C1C" in css()
     (True, True)
     """
-    values = {**HUES, "rule": RULE}
+    values = {**HUES, "rule": RULE, "black": BLACK, "shade": SHADE}
     for name, (light, dark) in INTERFACE.items():
         values |= {f"light-{name}": light, f"dark-{name}": dark}
     return f":root {{ {' '.join(f'--ptx-{name}: {colour};' for name, colour in values.items())} }}\n"
@@ -164,7 +168,7 @@ def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str
 
 #: Small text needs 4.5. Black on a dark page needs more: it looks fainter than its contrast says.
 MIN_ON_LIGHT = {INK: 4.5, PAPER: 4.5}
-MIN_ON_DARK = {"#000000": 6.0, PAPER: 5.0}
+MIN_ON_DARK = {BLACK: 6.0, PAPER: 5.0}
 
 
 @dataclass(frozen=True)
@@ -188,14 +192,14 @@ class Theme:
         return max(self.inks, key=lambda text: contrast(text, background))
 
 
-LIGHT = Theme(PAPER, INK, DIM, RULE, (INK, PAPER), LANES, sign="#0072B2")
+LIGHT = Theme(PAPER, INK, DIM, RULE, (INK, PAPER), LANES, sign=HUES["blue"])
 #: As in the Explorer: the hues deepen towards a dark page instead of fading towards a white one.
 DARK = Theme(
     _DARK_PAPER,
     "#F2F2F2",
     "#B8B8B8",
     "#767676",
-    ("#000000", "#FFFFFF"),
-    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", MIN_ON_DARK)),
-    sign="#56B4E9",
+    (BLACK, PAPER),
+    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, BLACK, MIN_ON_DARK)),
+    sign=HUES["sky"],
 )

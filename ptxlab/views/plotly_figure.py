@@ -275,7 +275,7 @@ def _backgrounds(panel: Panel, theme: Theme) -> dict[str, Any]:
 def _shade(cell: Cell, theme: Theme) -> str:
     """The background of a cell; on a dark page, whose colour is not known, paper is transparent."""
     if theme is DARK and not paint(cell, theme)[1]:
-        return "rgba(0,0,0,0)"
+        return palette.TRANSPARENT
     return fill(cell, theme)
 
 
@@ -394,7 +394,7 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
         "zeroline": False,
         "dtick": None if size is None else 1,
         "ticks": "outside",  # unseen: they keep the numbers off the cells
-        "tickcolor": "rgba(0, 0, 0, 0)",
+        "tickcolor": palette.TRANSPARENT,
         "showline": True,
         "mirror": True,
         "linecolor": palette.RULE,

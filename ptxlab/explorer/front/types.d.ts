@@ -366,6 +366,7 @@ type Ink = {
   flash: string;
   plain: string;
   line: string;
+  black: string;
   mono: string;
   sign: string;
   exponent: string;

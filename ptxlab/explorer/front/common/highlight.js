@@ -33,7 +33,7 @@ function flashCells(pane, changes) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(theme.ratio, 0, 0, theme.ratio, -GUTTER.left * theme.ratio, -GUTTER.top * theme.ratio);
   for (const { layer, cells } of changes) {
-    drawLayer(pane, context, layer, cells, [theme.ink.flash, "#000000"]);
+    drawLayer(pane, context, layer, cells, [theme.ink.flash, theme.ink.black]);
     if (!layer.digits) continue;
     context.strokeStyle = theme.ink.text; // seen on every colour, whoever looks
     context.lineWidth = 1.5;

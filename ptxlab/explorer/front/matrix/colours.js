@@ -40,6 +40,7 @@ export class Theme {
       flash: own("--ptx-flash"),
       plain: own("--ptx-plain"),
       line: own("--ptx-line"),
+      black: own("--ptx-black"),
       mono: own("--ptx-mono"),
       // as in the registers
       sign: own("--ptx-blue"),
