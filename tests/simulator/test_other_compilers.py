@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -643,8 +643,12 @@ def test_functions_of_other_modules() -> None:
     """nvJitLink takes them, too; each module has its own `factor` and `helper`."""
     _with_modules("simulate")
     assert link_modules([_CALLER, _SCALED, _SQUARE], "sm_90a").startswith(b"\x7fELF")
-    compiled = ptxlab.kernel(_CALLER_IN_CPP, link=[_SCALED, _SQUARE])
-    assert link_modules(compiled._texts, "sm_90a").startswith(b"\x7fELF")
+    compiled = ptxlab.kernel(_CALLER_IN_CPP).ptx
+    assert link_modules([compiled, _SCALED, _SQUARE], "sm_90a").startswith(b"\x7fELF")
+
+
+@pytest.mark.needs("cuda.core")
+def test_linked_kernels_run_in_several_threads_and_know_their_lines() -> None:
     kernel = ptxlab.kernel(_CALLER, link=[_SCALED, _SQUARE])
     x = np.arange(64, dtype=np.uint32).reshape(2, 32)
     with ThreadPoolExecutor(2) as pool:
@@ -729,31 +733,36 @@ def test_tuples_are_structs() -> None:
         beyond.simulate(1, 32, 512, good, short)
 
 
+def _through_views(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """`Params` in which two views are of the same bytes."""
+    return (np.int8(0), (x, np.int32(1), np.int16(32)), np.float64(1), (x[:].view(np.int32), b"\0"))
+
+
 @pytest.mark.needs("cuda.core")
-def test_structs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Views of the same bytes are one array; blocks in other processes write it; launches get addresses."""
+def test_views_of_the_same_bytes_in_a_struct_are_one_array() -> None:
+    """Blocks in other threads write it."""
     x = np.arange(64, dtype=np.float32)
-    params = (np.int8(0), (x, np.int32(1), np.int16(32)), np.float64(1), (x[:].view(np.int32), b"\0"))
+    params = _through_views(x)
     with ThreadPoolExecutor(2) as pool:
         view = (np.zeros(1, np.float32), np.int32(1), np.int16(0))
         ptxlab.kernel(_STRUCTS).simulate(1, 32, 0, params, view, executor=pool, show=False)
     assert x.tolist() == [i + (i < 32) for i in range(64)]
 
-    class OnGpu:
-        __cuda_array_interface__: ClassVar[dict[str, Any]] = {
-            "shape": (32,), "typestr": "<f4", "data": (0x7F0000, False), "strides": None, "version": 3
-        }  # fmt: skip
 
-    passed: list[Any] = []
-    monkeypatch.setattr(kernel_module, "launch_kernel", lambda *arguments: passed.extend(arguments))
-    monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: passed.append(list(arrays)))
+@pytest.mark.needs("cuda.core")
+def test_a_launch_gets_the_addresses_of_arrays_in_structs(
+    monkeypatch: pytest.MonkeyPatch, array_on_gpu: Any, passed: list[Any]
+) -> None:
+    names: list[str] = []
+    monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: names.extend(arrays))
+    params = _through_views(np.arange(64, dtype=np.float32))
     kernel = ptxlab.kernel(ptxlab.kernel(_STRUCTS).ptx)  # of PTX, which needs no device to be compiled for
-    kernel.launch(1, 32, 0, params, (OnGpu(), np.int32(1), np.int16(0)))
-    names, _, _, _, _, _, (_, struct, other), *_ = passed
+    kernel.launch(1, 32, 0, params, (array_on_gpu, np.int32(1), np.int16(0)))
+    _, _, _, _, _, (_, struct, other), *_ = passed
     assert names == ["argument 3[0]"] and struct.size == 48
     assert [offset for offset, _ in struct.values] == [0, 8, 16, 20, 24, 32, 40]
     assert struct.values[1][1] is struct.values[5][1]
-    assert other.values[0] == (0, (0x7F0000).to_bytes(8, "little"))
+    assert other.values[0] == (0, array_on_gpu.ADDRESS.to_bytes(8, "little"))
 
 
 @pytest.mark.gpu

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,16 +263,43 @@ extern "C" __global__ void meet(const float4* x, int* out) {
     player.close()
 
 
-def test_trace_of_a_warp() -> None:
-    """Every step of warp 1: what it wrote, where it read, what shared memory held."""
-    kernel = ptxlab.kernel(_COLUMNS)
-    result = kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=1)
-    trace = result.trace
+def _traced(**options: Any) -> Any:
+    """Three blocks of two warps."""
+    return ptxlab.kernel(_COLUMNS).simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, **options)
+
+
+@pytest.fixture(scope="module")
+def traced() -> Any:
+    """The result with a trace of warp 1."""
+    return _traced(trace=1)
+
+
+@pytest.fixture
+def player(traced: Any) -> Iterator[Any]:
+    """At the step that reads shared memory."""
+    player = traced.player()
+    opcodes = [step.instruction.opcode for step in traced.trace.steps]
+    player.step = opcodes.index("ld.shared.f32")
+    yield player
+    player.close()
+
+
+def test_trace_of_a_warp(traced: Any) -> None:
+    trace = traced.trace
     assert trace is not None and trace.complete and (trace.block, trace.warp) == (0, 1)
-    opcodes = [step.instruction.opcode for step in trace.steps]
-    load = opcodes.index("ld.shared.f32")
-    player = result.player()
-    player.step = load
+    assert "application/vnd" in str(traced._repr_mimebundle_())
+
+
+def test_a_result_without_a_trace_shows_no_player() -> None:
+    assert _traced()._repr_mimebundle_() == {}
+
+
+def test_a_warp_that_is_not_there_has_no_trace() -> None:
+    with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):
+        _traced(trace=6)
+
+
+def test_a_step_shows_what_was_written_and_what_shared_memory_held(player: Any) -> None:
     written = player.shown["registers"][0]
     assert written["role"] == "written" and written["values"][:3] == ["33", "32", "35"]
     assert player.shown["line"] == 6 and "2 wavefronts where 1 would do" in player.shown["notes"][0]
@@ -278,16 +307,18 @@ def test_trace_of_a_warp() -> None:
     assert words[::2].tolist() == list(range(64))  # of both warps, after the barrier
     states = np.frombuffer(player.states, np.uint8)
     assert (states[64::2] == READ).all() and (states[2:64:2] == DATA).all() and not states[1::2].any()
+
+
+def test_colours_of_lanes_can_be_told_from_their_text(player: Any) -> None:
     lanes = re.findall(r"--lane\d+: (#\w+); --on-lane\d+: (#\w+);", player._css)
     assert len(lanes) == 64 and min(contrast(*pair) for pair in lanes) >= 4.5  # light and dark
+
+
+def test_a_message_moves_the_step_and_does_not_write_the_page(player: Any) -> None:
+    assert "KernelPlayer" in str(type(player))
     page = player.page
     player.set_state({"page": "<img src=x onerror=alert(1)>", "step": 1})  # as the page sends it
     assert player.page == page and player.step == 1
-    assert "KernelPlayer" in str(type(player)) and "application/vnd" in str(result._repr_mimebundle_())
-    assert kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512)._repr_mimebundle_() == {}
-    with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):
-        kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=6)
-    player.close()
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
 from ptxlab.gpu.standard_headers import STANDARD_HEADERS
 from ptxlab.numerics.emulate import emulate
-from ptxlab.simulator import kernel as kernel_module
 from ptxlab.simulator.instructions.builders import BUILDERS
 from ptxlab.simulator.ptx.dataflow import basic_blocks, constants
 from ptxlab.simulator.ptx.legality import types_of
@@ -182,33 +181,19 @@ BOTH:
     assert _counted(body) == few + [lane + 1012 for lane in range(5, 32)]
 
 
-def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`launch` passes their address, `simulate` refuses them."""
-
-    class OnGpu:
-        __cuda_array_interface__: ClassVar[dict[str, Any]] = {
-            "shape": (32,), "typestr": "<u4", "data": (0x7F0000, False), "strides": None, "version": 3
-        }  # fmt: skip
-
-    passed: list[Any] = []
-    monkeypatch.setattr(kernel_module, "launch_kernel", lambda *arguments: passed.extend(arguments))
-    monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: 7)
-    kernel = ptxlab.kernel(_COUNT)
-    kernel.launch(1, 32, OnGpu(), 5)
+def test_launch_passes_the_address_of_an_array_on_a_gpu(array_on_gpu: Any, passed: list[Any]) -> None:
+    ptxlab.kernel(_COUNT).launch(1, 32, array_on_gpu, 5)
     code, name, grid, block, shared, values, stream, cooperative, cluster = passed
     assert not cooperative and cluster is None
-    assert (name, grid, block, shared, stream) == (
-        "count",
-        (1, 1, 1),
-        (32, 1, 1),
-        0,
-        7,
-    ) and b".entry count" in code
-    assert values == [(0x7F0000).to_bytes(8, "little"), (5).to_bytes(4, "little")]
-    with pytest.raises(
-        PtxlabError, match="argument 1 of count: the array is on the GPU; simulate takes NumPy"
-    ):
-        kernel.simulate(1, 32, OnGpu(), 5)
+    assert (name, grid, block, shared, stream) == ("count", (1, 1, 1), (32, 1, 1), 0, 7)
+    assert b".entry count" in code
+    assert values == [array_on_gpu.ADDRESS.to_bytes(8, "little"), (5).to_bytes(4, "little")]
+
+
+def test_simulate_refuses_an_array_on_a_gpu(array_on_gpu: Any) -> None:
+    sentence = "argument 1 of count: the array is on the GPU; simulate takes NumPy"
+    with pytest.raises(PtxlabError, match=sentence):
+        ptxlab.kernel(_COUNT).simulate(1, 32, array_on_gpu, 5)
 
 
 def test_source_lines() -> None:

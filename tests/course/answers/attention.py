@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any
 
 from tests.course.answers import completed
+from tests.texts import filled, replaced
 
 _REPACK = "for (int r = 0; r < 4; r++) a[r] = f16x2(s[2 * r], s[2 * r + 1]);"
 _SHUFFLES = "for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k)); "
@@ -57,7 +58,7 @@ RIGHT: list[tuple[str, Any]] = [
     ),
     (
         "13.4",  # the difference of the scaled numbers, in one FMA each
-        completed("13.4", _RESCALE.replace("(s[i] - top) * scale", "fmaf(s[i], scale, -top * scale)")),
+        completed("13.4", replaced(_RESCALE, "(s[i] - top) * scale", "fmaf(s[i], scale, -top * scale)")),
     ),
     ("13.5", counted_tiles),
     ("13.5", lambda b, q, n: [ceil((b + 1) * q / n), ceil((b + 1) * q / n) - b * q // n]),
@@ -86,8 +87,8 @@ WRONG: list[tuple[str, Any, str]] = [
     *(
         ("13.2", completed("13.2", body), words)
         for body, words in (
-            (_REPACK.replace("s[2 * r], s[2 * r + 1]", "s[2 * r + 1], s[2 * r]"), "halves"),
-            (_REPACK.replace("a[r]", "a[r / 2 + r % 2 * 2]"), "Registers 1 and 2 are swapped"),
+            (replaced(_REPACK, "s[2 * r], s[2 * r + 1]", "s[2 * r + 1], s[2 * r]"), "halves"),
+            (replaced(_REPACK, "a[r]", "a[r / 2 + r % 2 * 2]"), "Registers 1 and 2 are swapped"),
             ("for (int r = 0; r < 4; r++) a[r] = __float_as_uint(s[r]);", "bits of"),
             (
                 "for (int r = 0; r < 4; r++) "
@@ -111,25 +112,25 @@ WRONG: list[tuple[str, Any, str]] = [
     *(
         ("13.4", completed("13.4", body), words)
         for body, words in (
-            (_RESCALE.replace("l[row] *= factor; ", ""), "l was not rescaled"),
-            (_RESCALE.replace("o[i] *= factor; ", ""), "O was not rescaled"),
-            (_RESCALE.replace("l[row] *= factor; ", "").replace("o[i] *= factor; ", ""), "neither"),
-            (_RESCALE.replace("k < 4", "k < 32"), "all 32 lanes"),
-            (_RESCALE.replace(_SHUFFLES, ""), "this lane's scores only"),
-            (_RESCALE.replace("k < 4", "k < 2"), "one more shuffle"),
-            (_RESCALE.replace("m[row] - top", "top - m[row]"), "its inverse"),
-            (_RESCALE.replace("m[row] = top; ", ""), "still -inf"),
-            (_RESCALE.replace("(m[row] - top) * scale", "m[row] - top"), "without `scale`"),
-            (_RESCALE.replace("(s[i] - top) * scale", "(s[i] - top) * scale * scale"), "applied twice"),
-            (_RESCALE.replace(" * scale", ""), "never applied"),
-            (_RESCALE.replace("i / 2 % 2 == row", "i / 4 == row"), "not the maximum"),
-            (_RESCALE.replace("i / 2 % 2 == row", "i / 2 % 2 != row"), "two rows are swapped"),
+            (replaced(_RESCALE, "l[row] *= factor; ", ""), "l was not rescaled"),
+            (replaced(_RESCALE, "o[i] *= factor; ", ""), "O was not rescaled"),
+            (replaced(replaced(_RESCALE, "l[row] *= factor; ", ""), "o[i] *= factor; ", ""), "neither"),
+            (replaced(_RESCALE, "k < 4", "k < 32"), "all 32 lanes"),
+            (replaced(_RESCALE, _SHUFFLES, ""), "this lane's scores only"),
+            (replaced(_RESCALE, "k < 4", "k < 2"), "one more shuffle"),
+            (replaced(_RESCALE, "m[row] - top", "top - m[row]"), "its inverse"),
+            (replaced(_RESCALE, "m[row] = top; ", ""), "still -inf"),
+            (replaced(_RESCALE, "(m[row] - top) * scale", "m[row] - top"), "without `scale`"),
+            (replaced(_RESCALE, "(s[i] - top) * scale", "(s[i] - top) * scale * scale"), "applied twice"),
+            (replaced(_RESCALE, " * scale", "", 2), "never applied"),
+            (replaced(_RESCALE, "i / 2 % 2 == row", "i / 4 == row", 2), "not the maximum"),
+            (replaced(_RESCALE, "i / 2 % 2 == row", "i / 2 % 2 != row", 2), "two rows are swapped"),
             (
                 f"{_RESCALE} for (int k = 1; k < 4; k *= 2) l[row] += __shfl_xor_sync(~0u, l[row], k);",
                 "O / l is not",
             ),
-            (_RESCALE.replace("l[row] += s[i]", "l[row] += 4 * s[i]"), "four times"),
-            (_RESCALE.replace("float top = m[row];", "float top;"), "never written"),
+            (replaced(_RESCALE, "l[row] += s[i]", "l[row] += 4 * s[i]"), "four times"),
+            (replaced(_RESCALE, "float top = m[row];", "float top;"), "never written"),
         )
     ),
     ("13.5", lambda b, q, n: (counted_tiles(b, q, n)[0], 1), "64 queries and tiles of 32"),
@@ -142,15 +143,15 @@ WRONG: list[tuple[str, Any, str]] = [
     *(
         ("13.6", completed("13.6", body), words)
         for body, words in (
-            (_MASK.replace("NONE", "0"), "like any other"),
-            (_MASK.replace(" > query", " >= query"), "diagonal itself"),
-            (_MASK.replace(" > query", " < query"), "*before* the query"),
-            (_MASK.replace("key + ", "").replace("query + ", ""), "on the diagonal only"),
-            (_MASK.replace(" + i / 2 % 2 * 8", ""), "eight rows further"),
-            (_MASK.replace(" + i / 4 * 8", ""), "eight keys further"),
-            (_MASK.replace(" + i % 2", ""), "one key further"),
-            (_MASK.replace("i < 8", "i < 0"), "No score"),
-            (_MASK.replace("thread_in_group()", "group()"), "does `s[i]` have in this lane"),
+            (filled(_MASK, NONE="0"), "like any other"),
+            (replaced(_MASK, " > query", " >= query"), "diagonal itself"),
+            (replaced(_MASK, " > query", " < query"), "*before* the query"),
+            (replaced(replaced(_MASK, "key + ", ""), "query + ", ""), "on the diagonal only"),
+            (replaced(_MASK, " + i / 2 % 2 * 8", ""), "eight rows further"),
+            (replaced(_MASK, " + i / 4 * 8", ""), "eight keys further"),
+            (replaced(_MASK, " + i % 2", ""), "one key further"),
+            (replaced(_MASK, "i < 8", "i < 0"), "No score"),
+            (replaced(_MASK, "thread_in_group()", "group()"), "does `s[i]` have in this lane"),
         )
     ),
     ("13.7", (512, 512, 256, 512), "one product"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.course.answers import completed
+from tests.texts import replaced
 
 _STORE = (
     "for (int j = 0; j < 8; j++) for (int h = 0; h < 2; h++) { "
@@ -27,36 +28,49 @@ _SEND = (
 _WAIT = "if (threadIdx.x == 0) wait_group_read<1>(); __syncthreads(); "
 _EPILOGUES = [
     ("12.2", ";", "Nothing was stored"),
-    ("12.2", _STORE.replace("[column]", "[row]").replace("[column + 1]", "[row]"), "Every *row* has its own"),
-    ("12.2", _STORE.replace("[column", "[column % 8"), "begins again"),
     (
         "12.2",
-        _STORE.replace(_PACKED, "pack(max(x[0], 0.0f) + bias[column], max(x[1], 0.0f) + bias[column + 1])"),
+        replaced(replaced(_STORE, "[column]", "[row]"), "[column + 1]", "[row]"),
+        "Every *row* has its own",
+    ),
+    ("12.2", replaced(_STORE, "[column", "[column % 8", 2), "begins again"),
+    (
+        "12.2",
+        replaced(_STORE, _PACKED, "pack(max(x[0], 0.0f) + bias[column], max(x[1], 0.0f) + bias[column + 1])"),
         "ReLU comes first",
     ),
     (
         "12.2",
         "auto half = [](float f) { float g; unsigned w = pack(f, f); "
         'asm("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }" : "=f"(g) : "r"(w)); return g; }; '
-        + _STORE.replace("x[0]", "half(x[0])").replace("x[1]", "half(x[1])"),
+        + replaced(replaced(_STORE, "x[0]", "half(x[0])"), "x[1]", "half(x[1])"),
         "before the bias",
     ),
-    ("12.2", _STORE.replace("max(", "(").replace(", 0.0f)", ")"), "Where is ReLU"),
-    ("12.2", _STORE.replace(" + bias[column]", "").replace(" + bias[column + 1]", ""), "without its bias"),
+    ("12.2", replaced(replaced(_STORE, "max(", "(", 2), ", 0.0f)", ")", 2), "Where is ReLU"),
     (
         "12.2",
-        _STORE.replace("x[0] + bias[column]", "@")
-        .replace("x[1] + bias[column + 1]", "x[0] + bias[column]")
-        .replace("@", "x[1] + bias[column + 1]", 1),
+        replaced(replaced(_STORE, " + bias[column]", ""), " + bias[column + 1]", ""),
+        "without its bias",
+    ),
+    (
+        "12.2",
+        replaced(
+            replaced(
+                replaced(_STORE, "x[0] + bias[column]", "@"), "x[1] + bias[column + 1]", "x[0] + bias[column]"
+            ),
+            "@",
+            "x[1] + bias[column + 1]",
+        ),
         "swapped",
     ),
-    ("12.2", _STORE.replace("h < 2", "h < 1"), "Rows 8 to 15"),
-    ("12.2", _STORE.replace("j < 8", "j < 1"), "first 8 columns"),
-    ("12.2", _STORE.replace("row * N", "row * 64"), "follow from"),
-    ("12.2", _STORE.replace("/ 2]", "]"), "which word holds"),
+    ("12.2", replaced(_STORE, "h < 2", "h < 1"), "Rows 8 to 15"),
+    ("12.2", replaced(_STORE, "j < 8", "j < 1"), "first 8 columns"),
+    ("12.2", replaced(_STORE, "row * N", "row * 64"), "follow from"),
+    ("12.2", replaced(_STORE, "/ 2]", "]"), "which word holds"),
     (
         "12.2",
-        _STORE.replace(
+        replaced(
+            _STORE,
             f"D[(row * N + column) / 2] = {_PACKED}",
             "f16* at = (f16*)D + row * N + column; at[0] = pack(max(x[0] + bias[column], 0.0f), 0); "
             "at[1] = pack(max(x[1] + bias[column + 1], 0.0f), 0)",
@@ -64,23 +78,23 @@ _EPILOGUES = [
         "more often than it has to",
     ),
     ("12.3", ";", "elements are wrong"),
-    ("12.3", _PUT.replace("(chunk ^ row % 8)", "chunk"), "rows as they are"),
+    ("12.3", replaced(_PUT, "(chunk ^ row % 8)", "chunk"), "rows as they are"),
     (
         "12.3",
-        _PUT.replace("row = lane % 16", "row = lane % 8 + lane / 16 * 8").replace(
-            "lane / 16;", "lane / 8 % 2;"
+        replaced(
+            replaced(_PUT, "row = lane % 16", "row = lane % 8 + lane / 16 * 8"), "lane / 16;", "lane / 8 % 2;"
         ),
         "Blocks of 8 x 8",
     ),
-    ("12.3", _PUT.replace("tile +", "tile + threadIdx.x / 32 * 2048 +"), "The simulation stopped"),
-    ("12.3", _PUT.replace("2 * i + ", ""), "where do p[4]"),
-    ("12.3", _PUT.replace("row % 8", "row / 8"), "XORed"),
+    ("12.3", replaced(_PUT, "tile +", "tile + threadIdx.x / 32 * 2048 +"), "The simulation stopped"),
+    ("12.3", replaced(_PUT, "2 * i + ", ""), "where do p[4]"),
+    ("12.3", replaced(_PUT, "row % 8", "row / 8"), "XORed"),
     (
         "12.3",
-        _PUT.replace("row * 128 + (chunk ^ row % 8) * 16", "group() * 128 + thread_in_group() * 4"),
+        replaced(_PUT, "row * 128 + (chunk ^ row % 8) * 16", "group() * 128 + thread_in_group() * 4"),
         "multiple of 16",
     ),
-    ("12.3", _PUT.replace("p + 4 * i", "p"), "where do p[4]"),
+    ("12.3", replaced(_PUT, "p + 4 * i", "p"), "where do p[4]"),
     (
         "12.3",
         "for (int i = 0; i < 16; i++) { int row = group() + i % 2 * 8; "
@@ -89,41 +103,41 @@ _EPILOGUES = [
     ),
     (
         "12.3",
-        f"{_PUT} {_PUT.replace('int lane = threadIdx.x % 32, row = lane % 16; ', '')}",
+        f"{_PUT} {replaced(_PUT, 'int lane = threadIdx.x % 32, row = lane % 16; ', '')}",
         "more than it takes",
     ),
-    ("12.3", _PUT.replace("lane % 16;", "lane % 8;"), "Lane i supplies"),
+    ("12.3", replaced(_PUT, "lane % 16;", "lane % 8;"), "Lane i supplies"),
     ("12.4", ";", "Nothing was stored"),
     ("12.4", f"__syncthreads(); {_ISSUE}", "missing proxy fence"),
     ("12.4", f"fence_proxy_async(); {_ISSUE}", "it waits for nobody"),
     ("12.4", f"if (threadIdx.x == 0) fence_proxy_async(); __syncthreads(); {_ISSUE}", "does not cover all"),
-    ("12.4", _LEAVE.replace("commit_group(); ", ""), "ends with a commit"),
-    ("12.4", _LEAVE.replace("<0>", "<1>"), "who executes your wait"),
+    ("12.4", replaced(_LEAVE, "commit_group(); ", ""), "ends with a commit"),
+    ("12.4", replaced(_LEAVE, "<0>", "<1>"), "who executes your wait"),
     (
         "12.4",
-        _LEAVE.replace(" wait_group_read<0>();", "") + " else wait_group_read<0>();",
+        replaced(_LEAVE, " wait_group_read<0>();", "") + " else wait_group_read<0>();",
         "who executes your wait",
     ),
-    ("12.4", _LEAVE.replace(" wait_group_read<0>();", ""), "The block may end"),
-    ("12.4", _LEAVE.replace("if (threadIdx.x == 0) ", ""), "stored 128 times"),
-    ("12.4", _LEAVE.replace("== 0", "% 32 == 0"), "stored 4 times"),
-    ("12.4", _LEAVE.replace("column, 0", "0, column"), "column before the row"),
-    ("12.4", _LEAVE.replace("column, 0", "0, 0"), "column before the row"),
-    ("12.4", _LEAVE.replace("column, 0", "column + 8, 0"), "elements are wrong"),
+    ("12.4", replaced(_LEAVE, " wait_group_read<0>();", ""), "The block may end"),
+    ("12.4", replaced(_LEAVE, "if (threadIdx.x == 0) ", ""), "stored 128 times"),
+    ("12.4", replaced(_LEAVE, "== 0", "% 32 == 0"), "stored 4 times"),
+    ("12.4", replaced(_LEAVE, "column, 0", "0, column"), "column before the row"),
+    ("12.4", replaced(_LEAVE, "column, 0", "0, 0"), "column before the row"),
+    ("12.4", replaced(_LEAVE, "column, 0", "column + 8, 0"), "elements are wrong"),
 ]
 _SENDS = [
     ("12.6", ";", "Nothing was stored"),
-    ("12.6", _SEND.replace("read<1>", "read<0>"), "nothing overlaps"),
-    ("12.6", _SEND.replace("_read<1>", "<1>"), "in global memory"),
-    ("12.6", _SEND.replace("read<1>", "read<2>"), "at most *one*"),
-    ("12.6", _SEND.replace(_WAIT, "__syncthreads(); "), "Who waits"),
-    ("12.6", _SEND.replace(_WAIT, "if (threadIdx.x == 0) wait_group_read<1>(); "), "at most *one*"),
-    ("12.6", _SEND.replace("== 0) wait", "== 32) wait"), "at most *one*"),
-    ("12.6", _SEND.replace("i % 2", "0"), "at most *one*"),
-    ("12.6", _SEND.replace("fence_proxy_async(); ", ""), "proxy fence is missing"),
-    ("12.6", _SEND.replace("fence_proxy_async(); __syncthreads();", "fence_proxy_async();"), "a race"),
-    ("12.6", _SEND.replace("64 * i", "0"), "Only the first 64 columns"),
-    ("12.6", _SEND.replace("* 2048", "* 1024"), "nobody has written"),
+    ("12.6", replaced(_SEND, "read<1>", "read<0>"), "nothing overlaps"),
+    ("12.6", replaced(_SEND, "_read<1>", "<1>"), "in global memory"),
+    ("12.6", replaced(_SEND, "read<1>", "read<2>"), "at most *one*"),
+    ("12.6", replaced(_SEND, _WAIT, "__syncthreads(); "), "Who waits"),
+    ("12.6", replaced(_SEND, _WAIT, "if (threadIdx.x == 0) wait_group_read<1>(); "), "at most *one*"),
+    ("12.6", replaced(_SEND, "== 0) wait", "== 32) wait"), "at most *one*"),
+    ("12.6", replaced(_SEND, "i % 2", "0"), "at most *one*"),
+    ("12.6", replaced(_SEND, "fence_proxy_async(); ", ""), "proxy fence is missing"),
+    ("12.6", replaced(_SEND, "fence_proxy_async(); __syncthreads();", "fence_proxy_async();"), "a race"),
+    ("12.6", replaced(_SEND, "64 * i", "0"), "Only the first 64 columns"),
+    ("12.6", replaced(_SEND, "* 2048", "* 1024"), "nobody has written"),
 ]
 
 #: What a reader would write in the place of the `...`.
@@ -153,7 +167,7 @@ RIGHT: list[tuple[str, Any]] = [
         "12.3",
         completed(
             "12.3",
-            _PUT.replace("row * 128 + (chunk ^ row % 8) * 16", "(row * 128 + chunk * 16 ^ row % 8 << 4)"),
+            replaced(_PUT, "row * 128 + (chunk ^ row % 8) * 16", "(row * 128 + chunk * 16 ^ row % 8 << 4)"),
         ),
     ),
     (
@@ -164,14 +178,15 @@ RIGHT: list[tuple[str, Any]] = [
             "+ ((2 * i + threadIdx.x / 16 % 2) ^ threadIdx.x & 7) * 16, p + 4 * i);",
         ),
     ),
-    ("12.4", completed("12.4", _LEAVE.replace("wait_group_read", "wait_group"))),
-    ("12.4", completed("12.4", f"__syncthreads(); {_ISSUE.replace('{', '{ fence_proxy_async();')}")),
-    ("12.4", completed("12.4", _LEAVE.replace("== 0", "== 77"))),
-    ("12.6", completed("12.6", _SEND.replace("i % 2 * 8192", "(i & 1) * 8192"))),
+    ("12.4", completed("12.4", replaced(_LEAVE, "wait_group_read", "wait_group"))),
+    ("12.4", completed("12.4", f"__syncthreads(); {replaced(_ISSUE, '{', '{ fence_proxy_async();')}")),
+    ("12.4", completed("12.4", replaced(_LEAVE, "== 0", "== 77"))),
+    ("12.6", completed("12.6", replaced(_SEND, "i % 2 * 8192", "(i & 1) * 8192"))),
     (
         "12.6",
         completed(
-            "12.6", _SEND.replace(_WAIT, "") + " if (threadIdx.x == 0) wait_group_read<1>(); __syncthreads();"
+            "12.6",
+            replaced(_SEND, _WAIT, "") + " if (threadIdx.x == 0) wait_group_read<1>(); __syncthreads();",
         ),
     ),
     ("12.7", lambda size, tflops, tbs: size / (tbs * 1e12) / (2 / (tflops * 1e12))),

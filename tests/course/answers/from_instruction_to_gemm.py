@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from tests.texts import replaced
+
 _TURN = "{\n    cp_async_wait<STAGES - 2>();\n    __syncthreads();\n    load(i + STAGES - 1);\n}"
 
 
@@ -45,7 +47,7 @@ SOLUTIONS: dict[str, str] = {
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     ("11.1", blocks_times_reads),
-    ("11.3", _TURN.replace("STAGES - 2", "1")),
+    ("11.3", replaced(_TURN, "STAGES - 2", "1")),
     ("11.5", (GAP + 1000, lost(GAP + 1000, 1024), round(lost(GAP + 1000, 8192)))),
     ("11.7", waves),
 ]
@@ -61,13 +63,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.2", (8, 16, 32, 32), "Each takes 1.5 cycles"),
     ("11.2", (16, 16, 64, 32), "Count the"),
     ("11.2", (12, 32, 48, 64), "128 bytes per cycle"),
-    ("11.3", _TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
-    ("11.3", _TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
-    ("11.3", _TURN.replace("__syncthreads();", ""), "those of the others"),
-    ("11.3", _TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
-    ("11.3", _TURN.replace("i + STAGES - 1", "i + STAGES"), "on its way"),
-    ("11.3", _TURN.replace("i + STAGES - 1", "i - 1"), "`load` knows it"),
-    ("11.3", _TURN.replace("i + STAGES - 1", "(i + STAGES - 1) % STAGES"), "become free"),
+    ("11.3", replaced(_TURN, "STAGES - 2", "0"), "nothing is left in flight"),
+    ("11.3", replaced(_TURN, "cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
+    ("11.3", replaced(_TURN, "__syncthreads();", ""), "those of the others"),
+    ("11.3", replaced(_TURN, "load(i + STAGES - 1);", ""), "Where are the others"),
+    ("11.3", replaced(_TURN, "i + STAGES - 1", "i + STAGES"), "on its way"),
+    ("11.3", replaced(_TURN, "i + STAGES - 1", "i - 1"), "`load` knows it"),
+    ("11.3", replaced(_TURN, "i + STAGES - 1", "(i + STAGES - 1) % STAGES"), "become free"),
     ("11.4", (2, 49152, 4), "no longer than a product"),
     ("11.4", (4, 49152, 4), "Eight `wgmma`"),
     ("11.4", (9, 49152, 4), "Round up"),

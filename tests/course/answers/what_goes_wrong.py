@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.texts import replaced
+
 _COLUMNS = "for (int column = 0; column < N; column += 8) {"
 _ZERO = "float d[4] = {0, 0, 0, 0};"
 _LOAD = "fmaxf(D[row * 8 + thread * 2], D[row * 8 + thread * 2 + 1])"
@@ -12,8 +14,8 @@ _TWENTY = {
     5: "m = fmaxf(m, __shfl_xor_sync(0xfffff, m, 1));",
     6: "m = fmaxf(m, __shfl_xor_sync(0xfffff, m, 2));",
 }
-_TEN = {line: text.replace("0xfffff", "0x3ff") for line, text in _TWENTY.items()}
-_ACTIVE = {line: text.replace("0xfffff", "__activemask()") for line, text in _TWENTY.items()}
+_TEN = {line: replaced(text, "0xfffff", "0x3ff") for line, text in _TWENTY.items()}
+_ACTIVE = {line: replaced(text, "0xfffff", "__activemask()") for line, text in _TWENTY.items()}
 _EDITS: dict[str, list[dict[int, str]]] = {
     "08.1": [
         {12: "mma(d, a, b); __syncthreads();"},

@@ -6,6 +6,7 @@ from typing import Any
 
 from ptxlab.course.exercises.your_first_tensor_core_kernel import LOAD, MMA, STORE
 from tests.course.answers import completed
+from tests.texts import replaced
 
 _I = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 _STACKED = (
@@ -24,13 +25,14 @@ _SHARED_START = (
     "__shared__ float all[8]; all[threadIdx.x % 8] = bias[threadIdx.x % 8]; "
     "for (int r = 0; r < 4; r++) d[r] = all[thread_in_group() * 2 + r % 2];"
 )
-_STAGED = _STACKED.replace(
+_STAGED = replaced(
+    _STACKED,
     "store_d(d, D + row * N + column, N);",
     "__shared__ float tile[64 * 8]; store_d(d, tile + threadIdx.x / 32 * 128, 8); "
     "for (int i = threadIdx.x; i < 512; i += 128) "
     "D[(blockIdx.y * 64 + i / 8) * N + column + i % 8] = tile[i];",
 )
-_EVERY_WARP = _STACKED.replace("threadIdx.x / 32 * 16", "w * 16").join(
+_EVERY_WARP = replaced(_STACKED, "threadIdx.x / 32 * 16", "w * 16").join(
     ["for (int w = 0; w < 4; w++) { ", " }"]
 )
 _WRONG_KERNELS = [
@@ -47,22 +49,26 @@ _WRONG_KERNELS = [
     ("03.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
     ("03.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
     ("03.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
-    ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
-    ("03.2", _LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
+    ("03.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
+    ("03.2", replaced(_LOAD_B, "b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
     (
         "03.2",
         "for (int r = 0; r < 2; r++) "
         "b[r] = *(const unsigned*)(B + group() * 16 + thread_in_group() * 2 + r * 8);",
         "by columns",
     ),
-    ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
-    ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8]", "((unsigned)at[0] | at[8])"), "lower halves of all"),
-    ("03.2", _LOAD_B.replace("+ r * 8", ""), "same elements"),
-    ("03.2", _LOAD_B.replace("at[8]", "at[1]"), "neighbours in a column"),
-    ("03.2", _LOAD_B.replace("thread_in_group() * 2", "thread_in_group()"), "holds B["),
-    ("03.2", _LOAD_B.replace("<< 16", "<< 8"), "not an element of B"),
-    ("03.2", _LOAD_B.replace("thread_in_group()", "group()"), "reads B[132]; B has 128 elements"),
-    ("03.2", _LOAD_B.replace("at[0]", "(short)at[0]"), "negative"),
+    ("03.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
+    (
+        "03.2",
+        replaced(_LOAD_B, "at[0] | (unsigned)at[8]", "((unsigned)at[0] | at[8])"),
+        "lower halves of all",
+    ),
+    ("03.2", replaced(_LOAD_B, "+ r * 8", ""), "same elements"),
+    ("03.2", replaced(_LOAD_B, "at[8]", "at[1]"), "neighbours in a column"),
+    ("03.2", replaced(_LOAD_B, "thread_in_group() * 2", "thread_in_group()"), "holds B["),
+    ("03.2", replaced(_LOAD_B, "<< 16", "<< 8"), "not an element of B"),
+    ("03.2", replaced(_LOAD_B, "thread_in_group()", "group()"), "reads B[132]; B has 128 elements"),
+    ("03.2", replaced(_LOAD_B, "at[0]", "(short)at[0]"), "negative"),
     (
         "03.2",
         "for (int r = 0; r < 2; r++) "
@@ -77,39 +83,47 @@ _WRONG_KERNELS = [
     ),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "where is the bias"),
     ("03.3", ";", "No accumulator"),
-    ("03.3", _START.replace("] =", "] +="), "nobody has written; use ="),
+    ("03.3", replaced(_START, "] =", "] +="), "nobody has written; use ="),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread_in_group()"),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
     ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread_in_group() * 2 + r];", "rows 8 to 15 are not"),
-    ("03.3", _START.replace("+ r % 2", ""), "odd ones are not"),
-    ("03.3", _START.replace("r % 2", "1 - r % 2"), "swapped"),
-    ("03.3", _START.replace("thread_in_group() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
-    ("03.3", _START.replace("thread_in_group() * 2", "thread_in_group()"), "2, which is bias[1]; it should"),
-    ("03.3", _START.replace("thread_in_group() * 2 + r % 2", "r / 2"), "bias[1]. D[0][1] is d[1] of lane 0"),
+    ("03.3", replaced(_START, "+ r % 2", ""), "odd ones are not"),
+    ("03.3", replaced(_START, "r % 2", "1 - r % 2"), "swapped"),
+    ("03.3", replaced(_START, "thread_in_group() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
     (
         "03.3",
-        _START.replace("bias[thread_in_group() * 2 + r % 2]", "thread_in_group() * 2 + r % 2 + 9"),
+        replaced(_START, "thread_in_group() * 2", "thread_in_group()"),
+        "2, which is bias[1]; it should",
+    ),
+    (
+        "03.3",
+        replaced(_START, "thread_in_group() * 2 + r % 2", "r / 2"),
+        "bias[1]. D[0][1] is d[1] of lane 0",
+    ),
+    (
+        "03.3",
+        replaced(_START, "bias[thread_in_group() * 2 + r % 2]", "thread_in_group() * 2 + r % 2 + 9"),
         "no number of the bias",
     ),
     ("03.3", _SHARED_START, "start right, but"),
     ("03.4", ";", "Nothing was stored"),
     ("03.4", f"if (threadIdx.x >= 32) return; {_STACKED}", "execute no `mma`"),
-    ("03.4", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps load the same"),
-    ("03.4", _STACKED.replace("D + row * N + column", "D"), "does `store_d` start at the row"),
-    ("03.4", _STACKED.replace("threadIdx.x / 32 * 16", "threadIdx.x / 32"), "warp 1 from row 1"),
-    ("03.4", _STACKED.replace("threadIdx.x / 32", "threadIdx.x % 4"), "lanes of warp 1 disagree"),
-    ("03.4", _STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
-    ("03.4", _STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
-    ("03.4", _STACKED.replace("k < K", "k < 16"), "first 16 along K"),
-    ("03.4", _STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
-    ("03.4", _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
-    ("03.4", _STACKED.replace("row * K", "row * N"), "a row of A has K elements"),
-    ("03.4", _STACKED.replace("column * K + k", "column + k * N"), "a column of B begins every K elements"),
-    ("03.4", _STACKED.replace("threadIdx.x / 32 * 16", "threadIdx.x % 32 * 16"), "the warp's number"),
-    ("03.4", _STACKED.replace("threadIdx.x / 32 * 16", "16 * threadIdx.x / 32"), "the warp's number"),
-    ("03.4", _STACKED.replace("blockIdx.x * 8", "blockIdx.x * 16"), "past the end of B"),
-    ("03.4", _STACKED.replace("* 64", "* 128"), "last warp of the last block"),
-    ("03.4", _STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
+    ("03.4", replaced(_STACKED, " + threadIdx.x / 32 * 16", ""), "all four warps load the same"),
+    ("03.4", replaced(_STACKED, "D + row * N + column", "D"), "does `store_d` start at the row"),
+    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x / 32"), "warp 1 from row 1"),
+    ("03.4", replaced(_STACKED, "threadIdx.x / 32", "threadIdx.x % 4"), "lanes of warp 1 disagree"),
+    ("03.4", replaced(_STACKED, "blockIdx.y * 64 + ", ""), "blocks along y"),
+    ("03.4", replaced(_STACKED, "blockIdx.x * 8", "0"), "first 8 columns"),
+    ("03.4", replaced(_STACKED, "k < K", "k < 16"), "first 16 along K"),
+    ("03.4", replaced(_STACKED, "mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
+    ("03.4", replaced(_STACKED, "int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
+    ("03.4", replaced(_STACKED, "row * K", "row * N"), "a row of A has K elements"),
+    ("03.4", replaced(_STACKED, "column * K + k", "column + k * N"), "a column of B begins every K elements"),
+    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x % 32 * 16"), "the warp's number"),
+    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "16 * threadIdx.x / 32"), "the warp's number"),
+    ("03.4", replaced(_STACKED, "blockIdx.x * 8", "blockIdx.x * 16"), "past the end of B"),
+    ("03.4", replaced(_STACKED, "* 64", "* 128"), "last warp of the last block"),
+    ("03.4", replaced(_STACKED, " = {0, 0, 0, 0}", ""), "never written"),
     ("03.4", _STAGED, "D is right, but"),
     ("03.4", _EVERY_WARP, "would do"),
 ]
