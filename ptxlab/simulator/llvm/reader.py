@@ -1,0 +1,643 @@
+"""LLVM IR as text -> `Module`. LLVM Language Reference Manual, "High Level Structure"."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import NoReturn
+
+from ...errors import PtxlabError, quoted
+from .syntax import (
+    FLOAT_BITS,
+    VOID,
+    Assembly,
+    Block,
+    Constant,
+    Function,
+    Global,
+    Instruction,
+    Local,
+    Metadata,
+    Module,
+    Type,
+    Value,
+    Variable,
+)
+
+_TOKEN = re.compile(
+    r'[%@]"(?:[^"]*)"|c?"[^"]*"|[%@!#$][-\w$.]+|!(?=\{)|-?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?(?![-\w$.:])'
+    r"|0x[HRKLM]?[0-9A-Fa-f]+|[-\w$.]+|[()\[\]{}<>,=*|:!]|;[^\n]*"
+)
+_LOCATION = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,)]+))')
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
+#: Words before the type of a result or of a parameter that have something in parentheses, or a number, behind.
+_NUMBERED = ("align", "alignstack", "addrspace")
+_CASTS = frozenset(
+    "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr bitcast addrspacecast "
+    "ptrtoaddr".split()
+)
+_BINARY = frozenset(
+    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem icmp fcmp".split()
+)
+_ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
+
+
+def unescaped(text: str) -> bytes:
+    """The bytes of a quoted string, in which other characters are a backslash and two digits."""
+    return _ESCAPE.sub(
+        lambda match: b"\\" if match[1] == b"\\" else bytes([int(match[1], 16)]), text.encode("utf-8")
+    )
+
+
+def _name(token: str) -> str:
+    """A name without its sign and its quotes."""
+    text = token[1:]
+    return unescaped(text[1:-1]).decode("utf-8", "replace") if text.startswith('"') else text
+
+
+def fields_of(metadata: str) -> dict[str, str]:
+    """The fields of specialised metadata such as ``!DILocation(line: 4, column: 2, scope: !7)``."""
+    return {
+        key: text or plain for key, text, plain in _LOCATION.findall(metadata[metadata.find("(") + 1 :] + ")")
+    }
+
+
+def float_bits(text: str, kind: str) -> int:
+    """The bits of a floating-point constant; hexadecimal ones are doubles, except those of 16 bits."""
+    if text.startswith(("0xH", "0xR")):
+        return int(text[3:], 16)
+    if text.startswith("0x"):
+        double = struct.unpack("<d", struct.pack("<Q", int(text, 16)))[0]
+        if kind == "float" and double != double:  # the payload of a NaN is kept
+            bits = int(text, 16)
+            return bits >> 32 & 0x80000000 | 0x7F800000 | bits >> 29 & 0x7FFFFF
+    else:
+        double = float(text)
+    if kind == "double":
+        return int(struct.unpack("<Q", struct.pack("<d", double))[0])
+    return int(struct.unpack("<I", struct.pack("<f", double))[0])
+
+
+class Reader:
+    """Reads a module; `module` has what was read."""
+
+    def __init__(self, text: str) -> None:
+        self.module = Module()
+        self._types: dict[str, list[str]] = {}  # tokens of named types
+        self._known: dict[str, Type] = {}
+        self._groups: dict[str, list[str]] = {}  # attributes
+        self._tokens: list[str] = []
+        self._at = 0
+        bodies: list[tuple[str, list[str]]] = []
+        lines = iter(text.splitlines())
+        for line in lines:
+            start = line[:1]
+            if start == "!" and not line.startswith("!llvm."):
+                number, _, rest = line.partition(" = ")
+                self.module.metadata[number] = rest.removeprefix("distinct ")
+            elif start == "%" and " = type " in line:
+                name, _, rest = line.partition(" = type ")
+                self._types[_name(name)] = _TOKEN.findall(rest)
+            elif line.startswith("attributes "):
+                tokens = line.split(" ", 2)
+                self._groups[tokens[1]] = re.findall(r'"[^"]*"(?:="[^"]*")?|[^\s{}=]+', tokens[2])
+            elif start == "@":
+                bodies.append((line, []))
+            elif start == "d" and line.startswith("declare "):
+                bodies.append((line, []))
+            elif start == "d" and line.startswith("define "):
+                body = []
+                for inner in lines:
+                    if inner == "}":
+                        break
+                    body.append(inner)
+                bodies.append((line, body))
+        for head, body in bodies:
+            self._tokens = [token for token in _TOKEN.findall(head) if token[0] != ";"] + ["end"]
+            self._at = 0
+            if head[0] == "@":
+                self._variable()
+            else:
+                function = self._function(head.startswith("define"))
+                self.module.functions[function.name] = function
+                if body:
+                    self._body(function, body)
+
+    # -- tokens ----------------------------------------------------------------------------------------------
+
+    def _fail(self, expected: str) -> NoReturn:
+        here = " ".join(self._tokens[max(0, self._at - 4) : self._at + 4])
+        raise PtxlabError(f"LLVM IR: {expected} belongs before {quoted(here)}")
+
+    def _next(self) -> str:
+        token = self._tokens[self._at]
+        self._at += 1
+        return token
+
+    def _takes(self, text: str) -> bool:
+        if self._tokens[self._at] == text:
+            self._at += 1
+            return True
+        return False
+
+    def _expect(self, text: str) -> None:
+        if not self._takes(text):
+            self._fail(quoted(text))
+
+    def _skip_parentheses(self) -> list[str]:
+        """Skip what is in parentheses, if they come next; returns it."""
+        start = self._at
+        if self._takes("("):
+            depth = 1
+            while depth:
+                depth += {"(": 1, ")": -1}.get(self._next(), 0)
+        return self._tokens[start + 1 : self._at - 1]
+
+    def _number(self) -> int:
+        in_parentheses = self._takes("(")
+        number = int(self._next())
+        if in_parentheses:
+            self._expect(")")
+        return number
+
+    # -- types and values ------------------------------------------------------------------------------------
+
+    def _is_type(self) -> bool:
+        token = self._tokens[self._at]
+        if token[0] in "%[{<":
+            return True
+        return bool(re.fullmatch(r"i\d+|ptr|void|label|metadata|half|bfloat|float|double|token", token))
+
+    def _type(self) -> Type:
+        token = self._next()
+        known = self._known.get(token)
+        if known is not None:
+            return known
+        if token == "ptr":
+            space = 0
+            if self._takes("addrspace"):
+                space = self._number()
+            return Type("ptr", space)
+        if token in ("[", "<") and self._tokens[self._at] != "{":
+            count = int(self._next())
+            self._expect("x")
+            kind = Type("array" if token == "[" else "vector", count, (self._type(),))
+            self._expect("]" if token == "[" else ">")
+            return kind
+        if token in ("{", "<"):
+            packed = token == "<"
+            if packed:
+                self._expect("{")
+            elements = []
+            while not self._takes("}"):
+                elements.append(self._type())
+                self._takes(",")
+            if packed:
+                self._expect(">")
+            return Type("struct", 0, tuple(elements), packed)
+        if token[0] == "%":
+            tokens, at = self._tokens, self._at
+            self._tokens, self._at = [*self._types.get(_name(token), ["opaque"]), "end"], 0
+            kind = self._type()
+            self._tokens, self._at = tokens, at
+        elif token[0] == "i" and token[1:].isdigit():
+            kind = Type("int", int(token[1:]))
+        elif token in ("void", "label", "metadata", "token", "opaque", *FLOAT_BITS):
+            kind = Type(token)
+        else:
+            self._at -= 1
+            self._fail("a type that NVPTX has")
+        self._known[token] = kind
+        return kind
+
+    def _attributes(self) -> dict[str, object]:
+        """Read attributes, up to the next type or value."""
+        attributes: dict[str, object] = {}
+        while not self._is_type() and (self._tokens[self._at][0].isalpha() or self._tokens[self._at][0] == '"'):
+            word = self._next()
+            if word in ("byval", "sret", "byref", "elementtype"):
+                self._expect("(")
+                attributes[word] = self._type()
+                self._expect(")")
+            elif word in _NUMBERED:
+                attributes[word] = self._number()
+            else:
+                attributes[word.strip('"')] = self._skip_parentheses()
+                if self._takes("="):
+                    self._next()
+        return attributes
+
+    def _typed(self) -> Value:
+        """Read a type and a value."""
+        kind = self._type()
+        return self._value(kind)
+
+    def _value(self, kind: Type) -> Value:
+        token = self._next()
+        first = token[0]
+        if first == "%":
+            return Local(kind, _name(token))
+        if first == "@":
+            return Global(kind, _name(token))
+        if kind.kind == "metadata":
+            if self._tokens[self._at] == "(":
+                self._skip_parentheses()
+            elif first == "!" and self._takes("{"):
+                while self._next() != "}":
+                    pass
+            elif first != "!":
+                self._at -= 1
+                self._typed()
+            return Metadata(token)
+        if token in ("null", "zeroinitializer", "none"):
+            return Constant(kind, None)
+        if token in ("undef", "poison"):
+            return Constant(kind, None, undefined=True)
+        if kind.kind in FLOAT_BITS:
+            if first.isdigit() or first == "-":
+                return Constant(kind, float_bits(token, kind.kind))
+        elif token in ("true", "false"):
+            return Constant(kind, int(token == "true"))
+        elif first.isdigit() or first == "-":
+            return Constant(kind, int(token) & (1 << kind.count) - 1)
+        if token.startswith('c"'):
+            content = unescaped(token[2:-1])
+            return Constant(kind, tuple(Constant(kind.elements[0], byte) for byte in content))
+        if token in ("[", "{", "<"):
+            packed = token == "<" and self._takes("{")
+            items = []
+            while self._tokens[self._at] not in ("]", "}", ">"):
+                items.append(self._typed())
+                self._takes(",")
+            self._at += 2 if packed else 1
+            return Constant(kind, tuple(items))
+        if token == "splat":
+            self._expect("(")
+            item = self._typed()
+            self._expect(")")
+            return Constant(kind, (item,) * kind.count)
+        if token in _CASTS or token in _BINARY or token in ("getelementptr", "extractelement", "select"):
+            words = set()
+            while self._tokens[self._at] != "(":
+                words.add(self._next())
+                self._skip_range()
+            self._expect("(")
+            expression = Instruction(token, kind, words=frozenset(words))
+            if token == "getelementptr":
+                expression.source = self._type()
+                self._expect(",")
+            expression.arguments.append(self._typed())
+            if token in _CASTS:
+                self._expect("to")
+                self._type()
+            while self._takes(","):
+                expression.arguments.append(self._typed())
+            self._expect(")")
+            return expression
+        self._at -= 1
+        self._fail("a value")
+
+    def _skip_range(self) -> None:
+        """Skip ``inrange(-16, 16)``."""
+        if self._tokens[self._at - 1] == "inrange":
+            self._skip_parentheses()
+
+    # -- the module ------------------------------------------------------------------------------------------
+
+    def _variable(self) -> None:
+        name = _name(self._next())
+        self._expect("=")
+        words, space = set(), 0
+        while self._tokens[self._at] not in ("global", "constant"):
+            word = self._next()
+            if word == "alias":
+                raise PtxlabError(f"LLVM IR: @{name} is an alias, which is not translated")
+            if word == "addrspace":
+                space = self._number()
+            words.add(word)
+        words.add(self._next())
+        kind = self._type()
+        value = None
+        if self._tokens[self._at] not in (",", "end"):
+            value = self._value(kind)
+        align = 0
+        while self._takes(","):
+            word = self._next()
+            if word == "align":
+                align = self._number()
+            elif word == "section":
+                words.add(self._next())
+            elif self._tokens[self._at] not in (",", "end"):
+                self._next()
+        self.module.variables[name] = Variable(name, kind, space, value, align, frozenset(words))
+
+    def _function(self, defined: bool) -> Function:
+        self._next()
+        words = set()
+        while not self._is_type():
+            word = self._next()
+            words.add(word)
+            if word == "align":
+                self._number()
+            elif self._tokens[self._at] == "(":
+                self._skip_parentheses()
+        returns = self._type()
+        name = _name(self._next())
+        self._expect("(")
+        parameters: list[tuple[Type, dict[str, object], str]] = []
+        while not self._takes(")"):
+            if self._takes("..."):
+                words.add("...")
+                continue
+            kind = self._type()
+            attributes = self._attributes()
+            token = self._tokens[self._at]
+            parameters.append((kind, attributes, _name(self._next()) if token[0] == "%" else ""))
+            self._takes(",")
+        values: dict[str, str] = {}
+        location = ""
+        while self._tokens[self._at] not in ("{", "end"):
+            token = self._next()
+            if token[0] == "#":
+                for word in self._groups.get(token, []):
+                    key, _, value = word.partition("=")
+                    values[key.strip('"')] = value.strip('"')
+            elif token == "!dbg":
+                location = self._next()
+        if not defined:
+            words.add("declare")
+        return Function(name, returns, parameters, frozenset(words), values, location=location)
+
+    def _body(self, function: Function, lines: list[str]) -> None:
+        """Read the blocks of a function; the first has the number after the parameters, if it has no name."""
+        tokens: list[str] = []
+        starts: list[int] = []  # of instructions and labels
+        for line in lines:
+            stripped = line.lstrip()
+            found = [token for token in _TOKEN.findall(line) if token[0] != ";"]
+            if found and not stripped.startswith(("]", "#dbg")) and (line[:3] != "    " or line[:2] != "  "):
+                starts.append(len(tokens))
+            if not stripped.startswith("#dbg"):
+                tokens += found
+        self._tokens, self._at = [*tokens, "end", "end", "end"], 0
+        unnamed = [name for *_, name in function.parameters if name.isdigit()]
+        block = Block(str(len(unnamed)))
+        while self._tokens[self._at] != "end":
+            if self._tokens[self._at + 1] == ":":
+                token = self._next()
+                self._next()
+                block = Block(_name("%" + token))
+            if not function.blocks or function.blocks[-1] is not block:
+                function.blocks.append(block)
+            name = ""
+            if self._tokens[self._at + 1] == "=":
+                name = _name(self._next())
+                self._next()
+            instruction = self._instruction()
+            instruction.name = name
+            words = set(instruction.words)
+            while True:  # alignment and metadata
+                if not self._takes(","):
+                    break
+                token = self._next()
+                if token == "align":
+                    instruction.align = self._number()
+                elif token == "!dbg":
+                    instruction.location = self._next()
+                elif token[0] == "!":
+                    words.add(token)
+                    if self._takes("!"):
+                        self._expect("{")
+                        while not self._takes("}"):
+                            self._at += 1
+                    else:
+                        self._next()
+                else:
+                    self._at -= 1
+                    self._fail("metadata")
+            instruction.words = frozenset(words)
+            block.instructions.append(instruction)
+
+    # -- instructions ----------------------------------------------------------------------------------------
+
+    def _label(self) -> str:
+        self._expect("label")
+        return _name(self._next())
+
+    def _words(self) -> set[str]:
+        """Read flags, up to the next type."""
+        words = set()
+        while not self._is_type():
+            words.add(self._next())
+            if self._tokens[self._at] == "(":
+                self._skip_parentheses()
+        return words
+
+    def _order(self, instruction: Instruction) -> None:
+        """Read the scope and the orderings of an atomic instruction."""
+        orderings = []
+        if self._takes("syncscope"):
+            self._expect("(")
+            instruction.scope = self._next().strip('"')
+            self._expect(")")
+        while self._tokens[self._at] in _ORDERINGS:
+            orderings.append(self._next())
+        instruction.ordering = tuple(orderings)
+
+    def _instruction(self) -> Instruction:
+        op = self._next()
+        if op in _BINARY:
+            words = self._words()
+            kind = self._type()
+            left = self._value(kind)
+            self._expect(",")
+            right = self._value(kind)
+            instruction = Instruction(op, kind, [left, right], words=frozenset(words))
+            if op in ("icmp", "fcmp"):
+                instruction.predicate = min(words - _FLAGS)
+                instruction.type = Type("int", 1)
+                if kind.kind == "vector":
+                    instruction.type = Type("vector", kind.count, (Type("int", 1),))
+            return instruction
+        if op in _CASTS:
+            words = self._words()
+            value = self._typed()
+            self._expect("to")
+            return Instruction(op, self._type(), [value], words=frozenset(words))
+        if op in ("fneg", "freeze", "extractelement", "insertelement", "shufflevector", "select"):
+            words = self._words()
+            values = [self._typed()]
+            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+                self._at += 1
+                values.append(self._typed())
+            kind = values[1 if op == "select" else 0].type  # type: ignore[union-attr]
+            indices: tuple[int, ...] = ()
+            if op == "extractelement":
+                kind = kind.elements[0]
+            elif op == "shufflevector":
+                mask = values.pop()
+                assert isinstance(mask, Constant)
+                count = mask.type.count
+                items = mask.value if isinstance(mask.value, tuple) else (Constant(VOID, 0),) * count
+                indices = tuple(
+                    each.value if isinstance(each, Constant) and isinstance(each.value, int) else 0
+                    for each in items
+                )
+                kind = Type("vector", count, kind.elements)
+            return Instruction(op, kind, values, words=frozenset(words), indices=indices)
+        if op == "load":
+            atomic, volatile = self._takes("atomic"), self._takes("volatile")
+            kind = self._type()
+            self._expect(",")
+            instruction = Instruction(op, kind, [self._typed()])
+            self._order(instruction)
+            instruction.words = frozenset({"volatile"} if volatile else {"atomic"} if atomic else ())
+            return instruction
+        if op == "store":
+            atomic, volatile = self._takes("atomic"), self._takes("volatile")
+            value = self._typed()
+            self._expect(",")
+            instruction = Instruction(op, VOID, [value, self._typed()])
+            self._order(instruction)
+            instruction.words = frozenset({"volatile"} if volatile else {"atomic"} if atomic else ())
+            return instruction
+        if op == "getelementptr":
+            words = set()
+            while not self._is_type():
+                words.add(self._next())
+                self._skip_range()
+            source = self._type()
+            arguments = []
+            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+                self._at += 1
+                arguments.append(self._typed())
+            kind = arguments[0].type  # type: ignore[union-attr]
+            for each in arguments[1:]:
+                other = each.type  # type: ignore[union-attr]
+                if other.kind == "vector" and kind.kind != "vector":
+                    kind = Type("vector", other.count, (kind,))
+            return Instruction(op, kind, arguments, words=frozenset(words), source=source)
+        if op == "alloca":
+            self._takes("inalloca")
+            source = self._type()
+            instruction = Instruction(op, Type("ptr"), source=source)
+            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+                self._at += 1
+                if self._takes("align"):
+                    instruction.align = self._number()
+                elif self._takes("addrspace"):
+                    instruction.type = Type("ptr", self._number())
+                else:
+                    instruction.arguments.append(self._typed())
+            return instruction
+        if op == "phi":
+            words = self._words()
+            kind = self._type()
+            instruction = Instruction(op, kind, words=frozenset(words))
+            while True:
+                self._expect("[")
+                instruction.arguments.append(self._value(kind))
+                self._expect(",")
+                instruction.labels.append(_name(self._next()))
+                self._expect("]")
+                if self._tokens[self._at] != "," or self._tokens[self._at + 1][0] == "!":
+                    return instruction
+                self._at += 1
+        if op == "br":
+            if self._tokens[self._at] == "label":
+                return Instruction(op, VOID, labels=[self._label()])
+            condition = self._typed()
+            self._expect(",")
+            first = self._label()
+            self._expect(",")
+            return Instruction(op, VOID, [condition], labels=[first, self._label()])
+        if op == "switch":
+            instruction = Instruction(op, VOID, [self._typed()])
+            self._expect(",")
+            instruction.labels.append(self._label())
+            self._expect("[")
+            while not self._takes("]"):
+                instruction.arguments.append(self._typed())
+                self._expect(",")
+                instruction.labels.append(self._label())
+            return instruction
+        if op in ("extractvalue", "insertvalue"):
+            values = [self._typed()]
+            indices = ()
+            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+                self._at += 1
+                if self._tokens[self._at].isdigit():
+                    indices += (int(self._next()),)
+                else:
+                    values.append(self._typed())
+            kind = values[0].type  # type: ignore[union-attr]
+            if op == "extractvalue":
+                for index in indices:
+                    kind = kind.element(index)
+            return Instruction(op, kind, values, indices=indices)
+        if op in ("atomicrmw", "cmpxchg"):
+            self._takes("weak")
+            volatile = self._takes("volatile")
+            instruction = Instruction(op, VOID, words=frozenset({"volatile"} if volatile else ()))
+            if op == "atomicrmw":
+                instruction.predicate = self._next()
+            instruction.arguments.append(self._typed())
+            while self._takes(","):
+                instruction.arguments.append(self._typed())
+            self._order(instruction)
+            instruction.type = instruction.arguments[1].type  # type: ignore[union-attr]
+            if op == "cmpxchg":
+                instruction.type = Type("struct", 0, (instruction.type, Type("int", 1)))
+            return instruction
+        if op == "fence":
+            instruction = Instruction(op, VOID)
+            self._order(instruction)
+            return instruction
+        if op == "ret":
+            kind = self._type()
+            return Instruction(op, VOID, [] if kind.kind == "void" else [self._value(kind)])
+        if op == "unreachable":
+            return Instruction(op, VOID)
+        if op in ("call", "tail", "musttail", "notail"):
+            if op != "call":
+                self._expect("call")
+            return self._call()
+        self._at -= 1
+        self._fail("an instruction that is translated")
+
+    def _call(self) -> Instruction:
+        words = self._words()
+        instruction = Instruction("call", self._type(), words=frozenset(words))
+        if self._tokens[self._at] == "(":  # the types of the parameters
+            self._skip_parentheses()
+        token = self._tokens[self._at]
+        if token == "asm":
+            while not self._tokens[self._at].startswith('"'):
+                self._next()
+            text = unescaped(self._next()[1:-1]).decode("utf-8", "replace")
+            self._expect(",")
+            instruction.callee = Assembly(text, self._next()[1:-1])
+        else:
+            instruction.callee = self._value(Type("ptr"))
+        self._expect("(")
+        while not self._takes(")"):
+            kind = self._type()
+            instruction.attributes.append(self._attributes() if kind.kind != "metadata" else {})
+            instruction.arguments.append(self._value(kind))
+            self._takes(",")
+        while self._tokens[self._at][0] == "#" or self._tokens[self._at] in ("nounwind", "convergent"):
+            self._next()
+        if self._takes("["):  # operand bundles
+            while not self._takes("]"):
+                self._at += 1
+        return instruction
+
+
+_FLAGS = frozenset(
+    "nuw nsw exact fast nnan ninf nsz arcp contract afn reassoc samesign disjoint nneg inbounds".split()
+)
+
+
+def read_ir(text: str) -> Module:
+    """The module that an IR text describes."""
+    return Reader(text).module
