@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .registers import class_of, width_of
-from .syntax import Constant, Instruction, Type, leaves_of
+from .syntax import Constant, Global, Instruction, Type, leaves_of
+from .translate import Translator
 
-if TYPE_CHECKING:
-    from .translate import Translator
-
-SPECIAL = "llvm.nvvm.read.ptx.sreg."
 _Rule = Callable[["Translator", Instruction], tuple[str, ...]]
 _Match = Callable[["Translator", Instruction, "re.Match[str]"], tuple[str, ...]]
 _FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
@@ -27,7 +23,7 @@ def _elements(to: Translator, call: Instruction, count: int) -> list[tuple[Type,
 
 
 def _float(opcode: str, count: int = 1, approximate: str = "") -> _Rule:
-    """A function of floats; `{}` is flush-to-zero and the type, `approximate` what it is where f32 allows it."""
+    """A function of floats; `approximate` is the opcode for an f32 that may be inexact."""
 
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
         results = []
@@ -35,9 +31,11 @@ def _float(opcode: str, count: int = 1, approximate: str = "") -> _Rule:
             name = _FLOATS[leaf.kind]
             ftz = to.ftz if name == "f32" else ""
             chosen = approximate if approximate and {"afn", "fast"} & call.words and name == "f32" else opcode
-            if "approx" in chosen and name != "f32" or name in ("f16", "bf16") and chosen.startswith("sqrt"):
+            if ("approx" in chosen and name != "f32") or (
+                name in ("f16", "bf16") and chosen.startswith("sqrt")
+            ):
                 if name == "f64":
-                    to.fail(f"{chosen.partition('.')[0]} of doubles")
+                    raise to.refusal(f"{chosen.partition('.')[0]} of doubles")
                 wide = [to.op(f"cvt.f32.{name}", "f", each) for each in operands]
                 result = to.op(chosen.format(ftz="", type="f32"), "f", *wide)
                 results.append(to.op(f"cvt.rn.{name}.f32", "rs", result))
@@ -156,7 +154,9 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
                 rest = to.op("shr.s64", "rd", low, "63") if signed else "0"
                 return low, to.op("setp.ne.b64", "p", high, rest)
             if not signed:
-                return low, to.op("setp.lt.u64", "p", low, a) if op == "add" else to.op("setp.lt.u64", "p", a, b)
+                return low, to.op("setp.lt.u64", "p", low, a) if op == "add" else to.op(
+                    "setp.lt.u64", "p", a, b
+                )
             first = to.op("xor.b64", "rd", a, low)
             second = to.op("xor.b64", "rd", b, low) if op == "add" else to.op("xor.b64", "rd", a, b)
             both = to.op("and.b64", "rd", first, second)
@@ -168,7 +168,7 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
         return low, to.op("setp.ne.b64", "p", full, again)
 
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
-        first = call.arguments[0].type  # type: ignore[union-attr]
+        first = call.arguments[0].type
         pairs = []
         operands = [to.operands(argument) for argument in call.arguments]
         for (leaf, _), a, b in zip(leaves_of(first), *operands, strict=True):
@@ -177,7 +177,10 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
             if saturates:
                 limit = to.constant(leaf, (1 << leaf.bits) - 1 if op == "add" else 0)
                 if sign == "s":
-                    top, bottom = to.constant(leaf, (1 << leaf.bits - 1) - 1), to.constant(leaf, 1 << leaf.bits - 1)
+                    top, bottom = (
+                        to.constant(leaf, (1 << leaf.bits - 1) - 1),
+                        to.constant(leaf, 1 << leaf.bits - 1),
+                    )
                     negative = to.compare("slt", leaf, a, to.constant(leaf, 0))
                     limit = to.selected(leaf, negative, bottom, top)
                 result = to.selected(leaf, flag, limit, result)
@@ -191,7 +194,8 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
 
 def _reduce(to: Translator, call: Instruction) -> tuple[str, ...]:
     """`llvm.vector.reduce`: all elements of a vector in one."""
-    name = call.callee.name.split(".")[3]  # type: ignore[union-attr]
+    assert isinstance(call.callee, Global)
+    name = call.callee.name.split(".")[3]
     leaf = leaves_of(call.type)[0][0]
     operands = [operand for argument in call.arguments for operand in to.operands(argument)]
     result = operands[0]
@@ -209,9 +213,10 @@ def _reduce(to: Translator, call: Instruction) -> tuple[str, ...]:
 def _class_test(to: Translator, call: Instruction) -> tuple[str, ...]:
     """`llvm.is.fpclass`: whether a number is NaN, infinite, normal, subnormal or zero, by its bits."""
     test = call.arguments[1]
-    assert isinstance(test, Constant) and not isinstance(test.value, tuple)
+    assert isinstance(test, Constant)
+    assert not isinstance(test.value, tuple)
     mask = test.value or 0
-    leaf: Type = call.arguments[0].type  # type: ignore[union-attr]
+    leaf: Type = call.arguments[0].type
     fraction = {"half": 10, "bfloat": 7, "float": 23, "double": 52}[leaf.kind]
     bits, kind = leaf.bits, class_of(Type("int", leaf.bits))
     whole = to.to_bits(to.register(to.operand(call.arguments[0]), leaf), leaf, bits)
@@ -247,11 +252,17 @@ def _round(to: Translator, call: Instruction) -> tuple[str, ...]:
         zero, half, large = ("0d0000000000000000", "0d3FE0000000000000", "0d4330000000000000")
         if name == "f32":
             zero, half, large = "0f00000000", "0f3F000000", "0f4B000000"
-        wide = operand if leaf.kind in ("float", "double") else to.op(f"cvt.f32.{_FLOATS[leaf.kind]}", "f", operand)
+        wide = (
+            operand
+            if leaf.kind in ("float", "double")
+            else to.op(f"cvt.f32.{_FLOATS[leaf.kind]}", "f", operand)
+        )
         size = to.op(f"abs.{name}", kind, wide)
         whole = to.op(f"cvt.rzi.{name}.{name}", kind, size)
         rest = to.op(f"sub.rn.{name}", kind, size, whole)
-        more = to.op(f"add.rn.{name}", kind, whole, half.replace("E0", "F0") if name == "f64" else "0f3F800000")
+        more = to.op(
+            f"add.rn.{name}", kind, whole, half.replace("E0", "F0") if name == "f64" else "0f3F800000"
+        )
         up = to.op(f"setp.ge.{name}", "p", rest, half)
         value = to.op(f"selp.{name}", kind, more, whole, up)
         value = to.op(f"selp.{name}", kind, size, value, to.op(f"setp.geu.{name}", "p", size, large))
@@ -293,16 +304,11 @@ def _copysign(to: Translator, call: Instruction) -> tuple[str, ...]:
     return tuple(results)
 
 
-def _power(to: Translator, call: Instruction) -> tuple[str, ...]:
-    """`llvm.ldexp` of numbers whose results are normal, by two products with powers of two."""
-    to.fail("llvm.ldexp")
-
-
 def _sign_of_difference(sign: str) -> _Rule:
     """`llvm.ucmp` and `llvm.scmp`: -1, 0 or 1."""
 
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
-        leaf: Type = call.arguments[0].type  # type: ignore[union-attr]
+        leaf: Type = call.arguments[0].type
         a, b = (to.operand(argument) for argument in call.arguments)
         less, more = to.compare(f"{sign}lt", leaf, a, b), to.compare(f"{sign}gt", leaf, a, b)
         one, zero, minus = (to.constant(call.type, value) for value in (1, 0, -1))
@@ -312,7 +318,7 @@ def _sign_of_difference(sign: str) -> _Rule:
 
 
 #: By name, without the types behind it.
-INTRINSICS: dict[str, _Rule] = {
+_INTRINSICS: dict[str, _Rule] = {
     "fma": _float("fma.rn{ftz}.{type}", 3),
     "fmuladd": _float("fma.rn{ftz}.{type}", 3),
     "sqrt": _float("sqrt.rn{ftz}.{type}", 1, "sqrt.approx{ftz}.{type}"),
@@ -359,7 +365,7 @@ INTRINSICS: dict[str, _Rule] = {
     **{name: _memory(name) for name in ("memcpy", "memmove", "memset")},
     "memcpy.inline": _memory("memcpy"),
     "memset.inline": _memory("memset"),
-    **dict.fromkeys(("expect", "launder.invariant.group", "strip.invariant.group", "ssa.copy", "annotation"), _same),
+    **dict.fromkeys(("expect", "launder.invariant.group", "strip.invariant.group", "ssa.copy"), _same),
     "trap": _statement("trap;"),
     "ubsantrap": _statement("trap;"),
     "debugtrap": _statement("brkpt;"),
@@ -368,7 +374,10 @@ INTRINSICS: dict[str, _Rule] = {
 
 # -- NVVM: rules by the form of the name ---------------------------------------------------------------------
 
-_SUFFIXES = {"f": "f32", "d": "f64", "i": "s32", "ui": "u32", "ll": "s64", "ull": "u64", "s": "s16", "us": "u16", "h": "f16"}  # fmt: skip
+_SUFFIXES = {
+    "f": "f32", "d": "f64", "i": "s32", "ui": "u32", "ll": "s64", "ull": "u64", "s": "s16", "us": "u16",
+    "h": "f16",
+}  # fmt: skip
 _TO_INTEGER = {"rn": "rni", "rz": "rzi", "rm": "rmi", "rp": "rpi"}
 
 
@@ -376,7 +385,7 @@ def packed(to: Translator, call: Instruction, opcode: str) -> tuple[str, ...]:
     """An instruction whose operands and result are single registers; vectors are packed into 32 bits."""
     operands = []
     for argument in call.arguments:
-        kind: Type = argument.type  # type: ignore[union-attr]
+        kind: Type = argument.type
         values = to.operands(argument)
         if kind.kind == "vector":
             bits = kind.count * kind.elements[0].bits
@@ -417,7 +426,9 @@ def _shuffle(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[s
     result = to.code.register(register)
     flag = to.code.register("p") if predicate else ""
     target = f"{result}|{flag}" if flag else result
-    to.emit(f"shfl.sync.{mode}.b32 {target}, {value}, {lane}, {clamp}, {mask};", result, *([flag] if flag else []))
+    to.emit(
+        f"shfl.sync.{mode}.b32 {target}, {value}, {lane}, {clamp}, {mask};", result, *([flag] if flag else [])
+    )
     return (result, flag) if flag else (result,)
 
 
@@ -441,7 +452,9 @@ def _match_lanes(to: Translator, call: Instruction, match: re.Match[str]) -> tup
 
 def _reduction(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
     op = match[1]
-    name = {"umin": "min.u32", "umax": "max.u32", "min": "min.s32", "max": "max.s32", "add": "add.s32"}.get(op)
+    name = {"umin": "min.u32", "umax": "max.u32", "min": "min.s32", "max": "max.s32", "add": "add.s32"}.get(
+        op
+    )
     name = name or (f"{op[1:]}.f32" if op[0] == "f" else f"{op}.b32")
     value, mask = (to.operand(argument) for argument in call.arguments)
     register = "f" if name.endswith("f32") else "r"
@@ -486,7 +499,7 @@ def _on_memory(text: str) -> _Match:
     def rule(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
         operands = []
         for argument in call.arguments:
-            kind: Type = argument.type  # type: ignore[union-attr]
+            kind: Type = argument.type
             if kind.kind == "ptr":
                 operands.append(f"[{to.register(to.operand(argument), Type('int', 64))}]")
             else:
@@ -504,12 +517,20 @@ def _in_space(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[
     return (to.op(f"isspacep.{space}", "p", to.register(to.operand(call.arguments[0]), Type("int", 64))),)
 
 
+def _copy_async(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
+    target, source, *size = (to.operand(argument) for argument in call.arguments)
+    rest = f", {size[0]}" if size else ""
+    to.emit(f"cp.async.{match[1]}.shared.global [{target}], [{source}], {match[2]}{rest};")
+    return ()
+
+
 #: Forms of names behind ``llvm.nvvm.``, the first that fits.
-NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
+_NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (r"(add|sub|mul|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh|fmin|fmax|fabs|neg)"
-         r"((?:\.(?:rn|rz|rm|rp|approx|full|ftz|sat|nan|xorsign|abs|relu))*)\.(f|d|f16|f16x2|bf16|bf16x2|f32|f64)",
+         r"((?:\.(?:rn|rz|rm|rp|approx|full|ftz|sat|nan|xorsign|abs|relu))*)"
+         r"\.(f|d|f16|f16x2|bf16|bf16x2|f32|f64)",
          _arithmetic),
         (r"saturate(\.ftz)?\.(f|d)", lambda to, call, match: packed(
             to, call, f"cvt.sat{match[1] or ''}.{_SUFFIXES[match[2]]}.{_SUFFIXES[match[2]]}")),
@@ -531,7 +552,7 @@ NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
         (r"elect\.sync", _elect),
         (r"barrier\.cta\.(sync|arrive|red\.(?:and|or|popc))(\.aligned)?\.(?:all|count)", _barrier),
         (r"bar\.warp\.sync", _fixed("bar.warp.sync", immediate=True)),
-        (r"barrier\.cluster\.(arrive|wait)((?:\.relaxed)?)((?:\.aligned)?)", _fixed(r"barrier.cluster.\1\2\3")),
+        (r"barrier\.cluster\.((?:arrive|wait)(?:\.relaxed)?(?:\.aligned)?)", _fixed(r"barrier.cluster.\1")),
         (r"membar\.(cta|gl|sys)", _fixed(r"membar.\1")),
         (r"fence\.(sc\.cluster|acq_rel\.cluster|mbarrier_init\.release\.cluster)", _fixed(r"fence.\1")),
         (r"fence\.proxy\.([\w.]+)", lambda to, call, match: packed(
@@ -540,10 +561,10 @@ NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
         (r"exit", _fixed("exit")),
         (r"griddepcontrol\.(wait|launch)[._]?(dependents)?", lambda to, call, match: packed(
             to, call, "griddepcontrol.wait" if match[1] == "wait" else "griddepcontrol.launch_dependents")),
-        (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32", _fixed(r"setmaxnreg.\1.sync.aligned.u32", immediate=True)),
+        (r"(setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32)", _fixed(r"\1", immediate=True)),
         (r"wgmma\.(fence|commit_group)\.sync\.aligned", _fixed(r"wgmma.\1.sync.aligned")),
         (r"wgmma\.wait_group\.sync\.aligned", _fixed("wgmma.wait_group.sync.aligned", immediate=True)),
-        (r"cp\.async\.(ca|cg)\.shared\.global\.(\d+)(?:\.s)?", lambda to, call, match: _copy_async(to, call, match)),
+        (r"cp\.async\.(ca|cg)\.shared\.global\.(\d+)(?:\.s)?", _copy_async),
         (r"cp\.async\.(commit)\.group", _fixed("cp.async.commit_group")),
         (r"cp\.async\.wait\.group", _fixed("cp.async.wait_group", immediate=True)),
         (r"cp\.async\.wait\.all", _fixed("cp.async.wait_all")),
@@ -551,8 +572,9 @@ NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
         (r"cp\.async\.bulk\.wait\.group((?:\.read)?)", _fixed(r"cp.async.bulk.wait_group\1", immediate=True)),
         (r"mbarrier\.init\.shared", _on_memory("mbarrier.init.shared.b64")),
         (r"mbarrier\.inval\.shared", _on_memory("mbarrier.inval.shared.b64")),
-        (r"mbarrier\.(arrive|arrive_drop|arrive\.drop)((?:\.noComplete)?)\.shared", lambda to, call, match: _on_memory(
-            f"mbarrier.{match[1].replace('.', '_')}{match[2]}.shared.b64")(to, call, match)),
+        (r"mbarrier\.arrive((?:\.noComplete)?)\.shared", _on_memory(r"mbarrier.arrive\1.shared.b64")),
+        (r"mbarrier\.arrive\.drop((?:\.noComplete)?)\.shared",
+         _on_memory(r"mbarrier.arrive_drop\1.shared.b64")),
         (r"mbarrier\.test\.wait\.shared", _on_memory("mbarrier.test_wait.shared.b64")),
         (r"isspacep\.(global|shared|const|local|shared\.cluster)", _in_space),
         (r"mapa", _fixed("mapa.u64")),
@@ -562,8 +584,15 @@ NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
 )  # fmt: skip
 
 
-def _copy_async(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    target, source, *size = (to.operand(argument) for argument in call.arguments)
-    rest = f", {size[0]}" if size else ""
-    to.emit(f"cp.async.{match[1]}.shared.global [{target}], [{source}], {match[2]}{rest};")
-    return ()
+def call_intrinsic(to: Translator, call: Instruction, name: str) -> tuple[str, ...] | None:
+    """The operands of the result of an intrinsic; None if it is unknown."""
+    base = name.removeprefix("llvm.")
+    while base:
+        if base in _INTRINSICS:
+            return _INTRINSICS[base](to, call)
+        base = base.rpartition(".")[0]
+    for pattern, rule in _NVVM_RULES if name.startswith("llvm.nvvm.") else ():
+        match = pattern.fullmatch(name.removeprefix("llvm.nvvm."))
+        if match is not None:
+            return rule(to, call, match)
+    return None

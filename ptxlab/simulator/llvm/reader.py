@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import NoReturn
 
 from ...errors import PtxlabError, quoted
 from .syntax import (
@@ -29,15 +28,71 @@ _TOKEN = re.compile(
     r"|0x[HRKLM]?[0-9A-Fa-f]+|[-\w$.]+|[()\[\]{}<>,=*|:!]|;[^\n]*"
 )
 _LOCATION = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,)]+))')
+_END = "\n"  # the token behind the last one
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
-#: Words before the type of a result or of a parameter that have something in parentheses, or a number, behind.
+#: Attributes with a number behind them, perhaps in parentheses.
 _NUMBERED = ("align", "alignstack", "addrspace")
 _CASTS = frozenset(
-    "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr bitcast addrspacecast "
-    "ptrtoaddr".split()
+    [
+        "trunc",
+        "zext",
+        "sext",
+        "fptrunc",
+        "fpext",
+        "fptoui",
+        "fptosi",
+        "uitofp",
+        "sitofp",
+        "ptrtoint",
+        "inttoptr",
+        "bitcast",
+        "addrspacecast",
+        "ptrtoaddr",
+    ]
 )
 _BINARY = frozenset(
-    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem icmp fcmp".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "udiv",
+        "sdiv",
+        "urem",
+        "srem",
+        "shl",
+        "lshr",
+        "ashr",
+        "and",
+        "or",
+        "xor",
+        "fadd",
+        "fsub",
+        "fmul",
+        "fdiv",
+        "frem",
+        "icmp",
+        "fcmp",
+    ]
+)
+_VALUES = (
+    _CASTS
+    | _BINARY
+    | frozenset(
+        [
+            "true",
+            "false",
+            "null",
+            "none",
+            "undef",
+            "poison",
+            "zeroinitializer",
+            "splat",
+            "getelementptr",
+            "extractelement",
+            "select",
+            "asm",
+        ]
+    )
 )
 _ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
 
@@ -101,9 +156,7 @@ class Reader:
             elif line.startswith("attributes "):
                 tokens = line.split(" ", 2)
                 self._groups[tokens[1]] = re.findall(r'"[^"]*"(?:="[^"]*")?|[^\s{}=]+', tokens[2])
-            elif start == "@":
-                bodies.append((line, []))
-            elif start == "d" and line.startswith("declare "):
+            elif start == "@" or (start == "d" and line.startswith("declare ")):
                 bodies.append((line, []))
             elif start == "d" and line.startswith("define "):
                 body = []
@@ -113,7 +166,7 @@ class Reader:
                     body.append(inner)
                 bodies.append((line, body))
         for head, body in bodies:
-            self._tokens = [token for token in _TOKEN.findall(head) if token[0] != ";"] + ["end"]
+            self._tokens = [token for token in _TOKEN.findall(head) if token[0] != ";"] + [_END]
             self._at = 0
             if head[0] == "@":
                 self._variable()
@@ -125,9 +178,9 @@ class Reader:
 
     # -- tokens ----------------------------------------------------------------------------------------------
 
-    def _fail(self, expected: str) -> NoReturn:
+    def _error(self, expected: str) -> PtxlabError:
         here = " ".join(self._tokens[max(0, self._at - 4) : self._at + 4])
-        raise PtxlabError(f"LLVM IR: {expected} belongs before {quoted(here)}")
+        return PtxlabError(f"LLVM IR: {expected} belongs before {quoted(here)}")
 
     def _next(self) -> str:
         token = self._tokens[self._at]
@@ -142,7 +195,7 @@ class Reader:
 
     def _expect(self, text: str) -> None:
         if not self._takes(text):
-            self._fail(quoted(text))
+            raise self._error(quoted(text))
 
     def _skip_parentheses(self) -> list[str]:
         """Skip what is in parentheses, if they come next; returns it."""
@@ -197,7 +250,7 @@ class Reader:
             return Type("struct", 0, tuple(elements), packed)
         if token[0] == "%":
             tokens, at = self._tokens, self._at
-            self._tokens, self._at = [*self._types.get(_name(token), ["opaque"]), "end"], 0
+            self._tokens, self._at = [*self._types.get(_name(token), ["opaque"]), _END], 0
             kind = self._type()
             self._tokens, self._at = tokens, at
         elif token[0] == "i" and token[1:].isdigit():
@@ -206,15 +259,18 @@ class Reader:
             kind = Type(token)
         else:
             self._at -= 1
-            self._fail("a type that NVPTX has")
+            raise self._error("a type that NVPTX has")
         self._known[token] = kind
         return kind
 
     def _attributes(self) -> dict[str, object]:
         """Read attributes, up to the next type or value."""
         attributes: dict[str, object] = {}
-        while not self._is_type() and (self._tokens[self._at][0].isalpha() or self._tokens[self._at][0] == '"'):
-            word = self._next()
+        while not self._is_type():
+            word = self._tokens[self._at]
+            if word in _VALUES or not (word[0].isalpha() or word[0] == '"') or word.startswith('c"'):
+                break
+            self._at += 1
             if word in ("byval", "sret", "byref", "elementtype"):
                 self._expect("(")
                 attributes[word] = self._type()
@@ -295,7 +351,7 @@ class Reader:
             self._expect(")")
             return expression
         self._at -= 1
-        self._fail("a value")
+        raise self._error("a value")
 
     def _skip_range(self) -> None:
         """Skip ``inrange(-16, 16)``."""
@@ -318,7 +374,7 @@ class Reader:
         words.add(self._next())
         kind = self._type()
         value = None
-        if self._tokens[self._at] not in (",", "end"):
+        if self._tokens[self._at] not in (",", _END):
             value = self._value(kind)
         align = 0
         while self._takes(","):
@@ -327,7 +383,7 @@ class Reader:
                 align = self._number()
             elif word == "section":
                 words.add(self._next())
-            elif self._tokens[self._at] not in (",", "end"):
+            elif self._tokens[self._at] not in (",", _END):
                 self._next()
         self.module.variables[name] = Variable(name, kind, space, value, align, frozenset(words))
 
@@ -356,7 +412,7 @@ class Reader:
             self._takes(",")
         values: dict[str, str] = {}
         location = ""
-        while self._tokens[self._at] not in ("{", "end"):
+        while self._tokens[self._at] not in ("{", _END):
             token = self._next()
             if token[0] == "#":
                 for word in self._groups.get(token, []):
@@ -371,18 +427,13 @@ class Reader:
     def _body(self, function: Function, lines: list[str]) -> None:
         """Read the blocks of a function; the first has the number after the parameters, if it has no name."""
         tokens: list[str] = []
-        starts: list[int] = []  # of instructions and labels
         for line in lines:
-            stripped = line.lstrip()
-            found = [token for token in _TOKEN.findall(line) if token[0] != ";"]
-            if found and not stripped.startswith(("]", "#dbg")) and (line[:3] != "    " or line[:2] != "  "):
-                starts.append(len(tokens))
-            if not stripped.startswith("#dbg"):
-                tokens += found
-        self._tokens, self._at = [*tokens, "end", "end", "end"], 0
+            if not line.lstrip().startswith("#dbg"):
+                tokens += [token for token in _TOKEN.findall(line) if token[0] != ";"]
+        self._tokens, self._at = [*tokens, _END, _END, _END], 0
         unnamed = [name for *_, name in function.parameters if name.isdigit()]
         block = Block(str(len(unnamed)))
-        while self._tokens[self._at] != "end":
+        while self._tokens[self._at] != _END:
             if self._tokens[self._at + 1] == ":":
                 token = self._next()
                 self._next()
@@ -414,7 +465,7 @@ class Reader:
                         self._next()
                 else:
                     self._at -= 1
-                    self._fail("metadata")
+                    raise self._error("metadata")
             instruction.words = frozenset(words)
             block.instructions.append(instruction)
 
@@ -470,7 +521,7 @@ class Reader:
             while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
                 self._at += 1
                 values.append(self._typed())
-            kind = values[1 if op == "select" else 0].type  # type: ignore[union-attr]
+            kind = values[1 if op == "select" else 0].type
             indices: tuple[int, ...] = ()
             if op == "extractelement":
                 kind = kind.elements[0]
@@ -511,9 +562,9 @@ class Reader:
             while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
                 self._at += 1
                 arguments.append(self._typed())
-            kind = arguments[0].type  # type: ignore[union-attr]
+            kind = arguments[0].type
             for each in arguments[1:]:
-                other = each.type  # type: ignore[union-attr]
+                other = each.type
                 if other.kind == "vector" and kind.kind != "vector":
                     kind = Type("vector", other.count, (kind,))
             return Instruction(op, kind, arguments, words=frozenset(words), source=source)
@@ -570,7 +621,7 @@ class Reader:
                     indices += (int(self._next()),)
                 else:
                     values.append(self._typed())
-            kind = values[0].type  # type: ignore[union-attr]
+            kind = values[0].type
             if op == "extractvalue":
                 for index in indices:
                     kind = kind.element(index)
@@ -585,7 +636,7 @@ class Reader:
             while self._takes(","):
                 instruction.arguments.append(self._typed())
             self._order(instruction)
-            instruction.type = instruction.arguments[1].type  # type: ignore[union-attr]
+            instruction.type = instruction.arguments[1].type
             if op == "cmpxchg":
                 instruction.type = Type("struct", 0, (instruction.type, Type("int", 1)))
             return instruction
@@ -603,7 +654,7 @@ class Reader:
                 self._expect("call")
             return self._call()
         self._at -= 1
-        self._fail("an instruction that is translated")
+        raise self._error("an instruction that is translated")
 
     def _call(self) -> Instruction:
         words = self._words()
@@ -634,7 +685,23 @@ class Reader:
 
 
 _FLAGS = frozenset(
-    "nuw nsw exact fast nnan ninf nsz arcp contract afn reassoc samesign disjoint nneg inbounds".split()
+    [
+        "nuw",
+        "nsw",
+        "exact",
+        "fast",
+        "nnan",
+        "ninf",
+        "nsz",
+        "arcp",
+        "contract",
+        "afn",
+        "reassoc",
+        "samesign",
+        "disjoint",
+        "nneg",
+        "inbounds",
+    ]
 )
 
 

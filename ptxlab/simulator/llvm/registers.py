@@ -99,7 +99,13 @@ class Text:
         if folder and not path.startswith("/"):
             path = f"{folder}/{path}"
         number = self.files.setdefault(path, len(self.files) + 1)
-        return number, int(fields.get("line", 0)), int(fields.get("column", 0)), fields.get("inlinedAt", ""), name
+        return (
+            number,
+            int(fields.get("line", 0)),
+            int(fields.get("column", 0)),
+            fields.get("inlinedAt", ""),
+            name,
+        )
 
     def where(self, location: str) -> str:
         """The outermost line of the source, as an error begins with it."""
@@ -112,7 +118,7 @@ class Text:
         return f"{path.rpartition('/')[2]}, line {place[1]}: "
 
     def directives(self, location: str, known: dict[tuple[int, int, int], str]) -> str:
-        """`.loc` of a location; those of the calls into which it was inlined precede it if they are not known."""
+        """`.loc` of a location, behind those of the calls into which it was inlined."""
         place = self.place(location)
         if place is None:
             return ""
@@ -183,7 +189,12 @@ class Code:
         kind = CLASS_TYPES[_REGISTER.fullmatch(target)[1]]  # type: ignore[index]
         is_register = _REGISTER.fullmatch(operand) is not None
         self._block.lines.append(
-            _Line(f"mov.{kind} {target}, {operand};", frozenset({target}), location, operand if is_register else "")
+            _Line(
+                f"mov.{kind} {target}, {operand};",
+                frozenset({target}),
+                location,
+                operand if is_register else "",
+            )
         )
         self._has_copies |= is_register
 
@@ -260,7 +271,9 @@ class Code:
                     current = location
                 text.append(f"\t{_REGISTER.sub(renamed, line_text)}\n")
         registers = "".join(
-            f"\t.reg .{CLASS_TYPES[kind]} \t%{kind}<{count + 1}>;\n" for kind, count in counts.items() if count
+            f"\t.reg .{CLASS_TYPES[kind]} \t%{kind}<{count + 1}>;\n"
+            for kind, count in counts.items()
+            if count
         )
         return f"{{\n{declarations}{registers}{''.join(text)}}}\n"
 
@@ -300,7 +313,9 @@ class Code:
             return sum(bits[name] for name in names & related)
 
         effects = {
-            line: (mask(line.reads), mask(line.results)) for block in self._blocks.values() for line in block.lines
+            line: (mask(line.reads), mask(line.results))
+            for block in self._blocks.values()
+            for line in block.lines
         }
         used: dict[str, int] = {}
         killed: dict[str, int] = {}

@@ -138,6 +138,7 @@ class Metadata:
     """An argument that is metadata."""
 
     text: str
+    type: Type = Type("metadata")
 
 
 @dataclass(eq=False)

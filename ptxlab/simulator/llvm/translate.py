@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NoReturn
 
 from ...errors import PtxlabError
-from ...isa.targets import TARGET_VERSIONS, PtxVersion, check_target
-from .intrinsics import INTRINSICS, NVVM_RULES, SPECIAL
-from .reader import read_ir
 from .registers import CLASS_TYPES, Code, Text, class_of, width_of
 from .syntax import (
     Assembly,
@@ -22,24 +18,33 @@ from .syntax import (
     Module,
     Type,
     Value,
-    Variable,
     align_of,
     leaves_of,
     offset_of,
     size_of,
 )
 
-_SPACES = {0: "", 1: ".global", 3: ".shared", 4: ".const", 5: ".local", 7: ".shared::cluster", 101: ".param"}
-_SCOPES = {"": "sys", "device": "gpu", "block": "cta", "cluster": "cluster", "agent": "gpu", "workgroup": "cta"}
+SPACES = {0: "", 1: ".global", 3: ".shared", 4: ".const", 5: ".local", 7: ".shared::cluster", 101: ".param"}
+_SCOPES = {
+    "": "sys",
+    "device": "gpu",
+    "block": "cta",
+    "cluster": "cluster",
+    "agent": "gpu",
+    "workgroup": "cta",
+}
 _INTEGER_OPS = {
     "add": "add.s", "sub": "sub.s", "mul": "mul.lo.s", "udiv": "div.u", "sdiv": "div.s", "urem": "rem.u",
     "srem": "rem.s", "and": "and.b", "or": "or.b", "xor": "xor.b", "shl": "shl.b", "lshr": "shr.u",
     "ashr": "shr.s",
 }  # fmt: skip
+_CONTRACT = frozenset({"contract", "fast"})  # flags that let a product be fused with a sum
 _SIGNED = ("sdiv", "srem", "ashr")
 _FLOAT_OPS = {"fadd": "add", "fsub": "sub", "fmul": "mul"}
-_COMPARISONS = {"oeq": "eq", "ogt": "gt", "oge": "ge", "olt": "lt", "ole": "le", "one": "ne", "ord": "num",
-                "ueq": "equ", "ugt": "gtu", "uge": "geu", "ult": "ltu", "ule": "leu", "une": "neu", "uno": "nan"}  # fmt: skip
+_COMPARISONS = {
+    "oeq": "eq", "ogt": "gt", "oge": "ge", "olt": "lt", "ole": "le", "one": "ne", "ord": "num",
+    "ueq": "equ", "ugt": "gtu", "uge": "geu", "ult": "ltu", "ule": "leu", "une": "neu", "uno": "nan",
+}  # fmt: skip
 _FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 _ATOMIC = {"xchg": "exch.b", "add": "add.u", "and": "and.b", "or": "or.b", "xor": "xor.b", "max": "max.s",
            "min": "min.s", "umax": "max.u", "umin": "min.u", "uinc_wrap": "inc.u", "udec_wrap": "dec.u",
@@ -49,9 +54,9 @@ _UNROLLED = 128  # bytes of a `memcpy` without a loop, as in Clang's back end
 _NAME = re.compile(r"[^\w$]")
 _PLACEHOLDER = re.compile(r"\$(?:\$|(\d+)|\{(\d+)?(?::(\w+))?\})")
 _IGNORED = re.compile(
-    r"llvm\.(?:lifetime|dbg|assume|invariant|experimental\.noalias|donothing|sideeffect|var\.annotation|prefetch)\b"
+    r"llvm\.(?:lifetime|dbg|assume|invariant|experimental\.noalias|donothing|sideeffect|prefetch)\b"
 )
-_VERSION = PtxVersion(8, 8)  # of PTX, as Clang 22 writes it
+_SPECIAL = "llvm.nvvm.read.ptx.sreg."  # names of special registers begin so
 I1, I32, I64 = (Type("int", bits) for bits in (1, 32, 64))
 
 
@@ -89,6 +94,10 @@ def constant_offset(step: Instruction) -> int | None:
     return total
 
 
+#: Translates a call of an intrinsic; None if it is unknown.
+Rules = Callable[["Translator", Instruction, str], tuple[str, ...] | None]
+
+
 class Translator:
     """Translates a function.
 
@@ -96,29 +105,33 @@ class Translator:
     register is kept with zeros above it. A pointer is kept in the state space that it is known to be in.
     """
 
-    def __init__(self, module: Module, function: Function, files: Text, number: int) -> None:
+    def __init__(self, module: Module, function: Function, files: Text, number: int, rules: Rules) -> None:
         self.module = module
+        self.rules = rules
         self.function = function
         self.files = files
         self.code = Code(f"$L__BB{number}_")
         self.location = ""
         self.depot = (0, 1)  # bytes of local memory and their alignment
-        self.ftz = ".ftz" if function.attributes.get("denormal-fp-math-f32", "").startswith("preserve") else ""
+        self.ftz = (
+            ".ftz" if function.attributes.get("denormal-fp-math-f32", "").startswith("preserve") else ""
+        )
         self._depot_name = f"__local_depot{number}"
         self._number = number
         self._calls = 0
         self._values: dict[str, tuple[str, ...]] = {}
         self._definitions: dict[str, Instruction] = {}
         self._spaces: dict[str, int] = {}
+        self._uses: dict[str, list[tuple[Instruction, int]]] = {}
         self._folded: set[str] = set()  # addresses that are folded into loads and stores
         self._fused: dict[Instruction, tuple[Instruction, str]] = {}
         self._absorbed: set[Instruction] = set()  # products of which nothing but fused sums is left
 
     # -- errors and emission ---------------------------------------------------------------------------------
 
-    def fail(self, what: str) -> NoReturn:
-        """Refuse an instruction, with the line of the source."""
-        raise PtxlabError(f"{self.files.where(self.location)}{what} is not translated from LLVM IR to PTX")
+    def refusal(self, what: str) -> PtxlabError:
+        """The error about an instruction, with the line of the source."""
+        return PtxlabError(f"{self.files.where(self.location)}{what} is not translated from LLVM IR to PTX")
 
     def emit(self, text: str, *results: str) -> None:
         """Write an instruction; `results` are the registers that it writes."""
@@ -127,7 +140,7 @@ class Translator:
     def op(self, opcode: str, kind: str, *operands: str) -> str:
         """Write an instruction with one result, a new register of a class; returns the register."""
         result = self.code.register(kind)
-        self.emit(f"{opcode} {result}, {', '.join(operands)};", result)
+        self.emit(f"{opcode} {', '.join((result, *operands))};", result)
         return result
 
     def register(self, operand: str, leaf: Type) -> str:
@@ -197,7 +210,9 @@ class Translator:
 
     def _header(self) -> str:
         function, kernel = self.function, "ptx_kernel" in self.function.words
-        text = _linkage(function.words) + (".entry " if kernel else ".func ") + _signature(function, kernel)
+        text = (
+            linkage_of(function.words) + (".entry " if kernel else ".func ") + signature_of(function, kernel)
+        )
         attributes = function.attributes
         for key, directive in (
             ("nvvm.reqntid", ".reqntid"),
@@ -263,7 +278,7 @@ class Translator:
     def _infer(self, order: list[str]) -> None:
         """Find the state spaces of generic pointers, and the addresses that need no register."""
         function = self.function
-        uses: dict[str, list[tuple[Instruction, int]]] = {}
+        uses = self._uses
         pointers = []
         for block in function.blocks:
             for instruction in block.instructions:
@@ -302,16 +317,17 @@ class Translator:
                     if known.get(instruction.name) != space:
                         known[instruction.name] = space or 0
                         changed = True
-        self._spaces |= {name: space for name, space in known.items()}
+        self._spaces |= known
         for name, instruction in self._definitions.items():
-            if instruction.op == "getelementptr" and constant_offset(instruction) is not None:
-                if instruction.type.kind == "ptr" and all(
-                    (user.op == "load")
-                    or (user.op in ("store", "getelementptr") and position == int(user.op == "store"))
-                    and (user.op == "store" or constant_offset(user) is not None)
-                    for user, position in uses.get(name, [])
-                ):
-                    self._folded.add(name)
+            if instruction.op != "getelementptr" or instruction.type.kind != "ptr":
+                continue
+            if constant_offset(instruction) is not None and all(
+                user.op == "load"
+                or (user.op == "store" and position == 1)
+                or (user.op == "getelementptr" and position == 0 and constant_offset(user) is not None)
+                for user, position in uses.get(name, [])
+            ):
+                self._folded.add(name)
 
     def _only_read(self, name: str, uses: dict[str, list[tuple[Instruction, int]]]) -> bool:
         """Whether memory is only loaded from, through addresses that are sums."""
@@ -349,53 +365,44 @@ class Translator:
 
     def _fuse(self, instructions: list[Instruction]) -> None:
         """Find the products that Clang's back end fuses with a sum of the same block, the last sum first."""
-        here = {each.name: each for each in instructions if each.name}
-        uses: dict[str, int] = {}
-        outside: set[str] = set()
-        if not any(each.op == "fmul" and "contract" in each.words for each in instructions):
+        products = {each.name: each for each in instructions if each.op == "fmul" and _CONTRACT & each.words}
+        if not products:
             return
-        for block in self.function.blocks:
-            for instruction in block.instructions:
-                for argument in instruction.arguments:
-                    if isinstance(argument, Local) and argument.name in here:
-                        inside = here.get(instruction.name) is instruction or instruction in instructions
-                        if inside and instruction.op != "phi":
-                            uses[argument.name] = uses.get(argument.name, 0) + 1
-                        else:
-                            outside.add(argument.name)
+        inside = set(instructions)
+        users: dict[str, list[Instruction | None]] = {}  # of each product; None is all that are elsewhere
+        for name in products:
+            here = [user for user, _ in self._uses.get(name, ()) if user in inside and user.op != "phi"]
+            users[name] = [*here, None] if len(here) < len(self._uses.get(name, ())) else [*here]
 
         def product(value: Value) -> Instruction | None:
-            found = here.get(value.name) if isinstance(value, Local) else None
-            if found is not None and found.op == "fmul" and {"contract", "fast"} & found.words:
-                return found
-            return None
-
-        def count(name: str) -> int:
-            return uses.get(name, 0) + (name in outside)
+            return products.get(value.name) if isinstance(value, Local) else None
 
         for instruction in reversed(instructions):
-            if instruction.op not in ("fadd", "fsub") or not {"contract", "fast"} & instruction.words:
-                continue
-            if instruction.name not in outside and not uses.get(instruction.name):
+            if instruction.op not in ("fadd", "fsub") or not _CONTRACT & instruction.words:
                 continue
             left, right = (product(each) for each in instruction.arguments)
             chosen, how = left, "left"
-            if instruction.op == "fadd":
-                if right is not None and (left is None or count(left.name) > count(right.name)):
-                    chosen, how = right, "right"
-            elif right is not None and (left is None or count(left.name) > count(right.name)):
-                chosen, how = right, "minus"
-            elif left is None:
-                inner = instruction.arguments[0]
-                negated = here.get(inner.name) if isinstance(inner, Local) else None
-                if negated is not None and negated.op == "fneg":
+            prefers_right = right is not None and (
+                left is None or len(users[left.name]) > len(users[right.name])
+            )
+            if prefers_right:
+                chosen, how = right, "right" if instruction.op == "fadd" else "minus"
+            elif left is None and instruction.op == "fsub":
+                value = instruction.arguments[0]
+                negated = self._definitions.get(value.name) if isinstance(value, Local) else None
+                if negated is not None and negated.op == "fneg" and negated in inside:
                     chosen, how = product(negated.arguments[0]), "negated"
-            if chosen is not None:
-                self._fused[instruction] = (chosen, how)
-                if how != "negated":
-                    uses[chosen.name] -= 1
-        used = {chosen for chosen, how in self._fused.values() if how != "negated"}
-        self._absorbed |= {each for each in used if not count(each.name)}
+            if chosen is None or not self._uses.get(instruction.name):
+                continue
+            others = users[chosen.name]
+            serves_sums = len(others) <= 4 and all(user is not None and user.op == "fadd" for user in others)
+            if left is right and instruction.op == "fadd" and not serves_sums:  # twice the same product
+                continue
+            self._fused[instruction] = (chosen, how)
+            if how != "negated":
+                users[chosen.name].remove(instruction)
+                if not users[chosen.name]:
+                    self._absorbed.add(chosen)
 
     # -- values ----------------------------------------------------------------------------------------------
 
@@ -406,7 +413,7 @@ class Translator:
         if kind.kind == "ptr" and kind.count == 0:
             space = self.space(value)
             if space and not (isinstance(value, Constant) and value.value is None):
-                return (self.op(f"cvta{_SPACES[space]}.u64", "rd", self.register(raw[0], I64)),)
+                return (self.op(f"cvta{SPACES[space]}.u64", "rd", self.register(raw[0], I64)),)
         return raw
 
     def operand(self, value: Value) -> str:
@@ -427,7 +434,7 @@ class Translator:
         if isinstance(value, Global):
             return (self.op("mov.u64", "rd", ptx_name(value.name)),)
         if isinstance(value, Metadata):
-            self.fail(f"metadata {value.text} as a value")
+            raise self.refusal(f"metadata {value.text} as a value")
         return self._compute(value)
 
     def _in_register(self, base: str) -> str:
@@ -462,7 +469,9 @@ class Translator:
         if not name:
             return
         if name in self._values:
-            for (leaf, _), target, operand in zip(leaves_of(kind), self._values[name], operands, strict=True):
+            for (_leaf, _), target, operand in zip(
+                leaves_of(kind), self._values[name], operands, strict=True
+            ):
                 self.code.copy(target, operand, self.location)
             return
         self._values[name] = tuple(operands)
@@ -490,13 +499,14 @@ class Translator:
     def _stepped(self, step: Instruction) -> tuple[str, ...]:
         """The address that a `getelementptr` makes, in the state space of its base."""
         if step.type.kind != "ptr":
-            self.fail("a vector of addresses")
-        space, base, total = self.address(step.arguments[0])
+            raise self.refusal("a vector of addresses")
+        _space, base, total = self.address(step.arguments[0])
         kind = step.source
         base = self._in_register(base) if not (base.endswith("]")) else base
         for position, index in enumerate(step.arguments[1:]):
             if position and kind.kind == "struct":
-                assert isinstance(index, Constant) and not isinstance(index.value, tuple)
+                assert isinstance(index, Constant)
+                assert not isinstance(index.value, tuple)
                 total += offset_of(kind, index.value or 0)
                 kind = kind.element(index.value or 0)
                 continue
@@ -507,11 +517,13 @@ class Translator:
                 bits = index.value or 0
                 total += (bits - ((bits >> index.type.count - 1) << index.type.count)) * scale
                 continue
-            wide = self.extended(self.operand(index), index.type, I64, signed=True)  # type: ignore[union-attr]
+            wide = self.extended(self.operand(index), index.type, I64, signed=True)
             if scale & scale - 1:
                 base = self.op("mad.lo.s64", "rd", wide, str(scale), base)
             elif scale:
-                base = self.op("add.s64", "rd", base, self.op("shl.b64", "rd", wide, str(scale.bit_length() - 1)) if scale > 1 else wide)  # fmt: skip
+                if scale > 1:
+                    wide = self.op("shl.b64", "rd", wide, str(scale.bit_length() - 1))
+                base = self.op("add.s64", "rd", base, wide)
         return (self.op("add.s64", "rd", base, str(total)) if total else base,)
 
     # -- memory ----------------------------------------------------------------------------------------------
@@ -558,7 +570,9 @@ class Translator:
             if count == 1:
                 whole = min(size, -(-leaf.bits // 8))
                 if whole & whole - 1 or (align | start) % whole:
-                    operands.append(self._load_bytes(prefix, leaf, (base, offset + start), whole, align | start))
+                    operands.append(
+                        self._load_bytes(prefix, leaf, (base, offset + start), whole, align | start)
+                    )
                 else:
                     operands.append(self._loaded(f"{prefix}.{memory_type(leaf)}", leaf, at))
             elif packed:
@@ -592,7 +606,10 @@ class Translator:
             result = self.op("or.b64", "rd", result, shifted) if result else shifted
         return self.from_bits(result, 64, leaf)
 
-    def _store(self, prefix: str, kind: Type, operands: tuple[str, ...], place: tuple[int, str, int], align: int) -> None:  # fmt: skip
+    def _store(
+        self, prefix: str, kind: Type, operands: tuple[str, ...], place: tuple[int, str, int], align: int
+    ) -> None:
+        """Store a value, as `_load` loads one."""
         _, base, offset = place
         leaves = leaves_of(kind)
         for first, count, packed in self._pieces(kind, align):
@@ -603,7 +620,9 @@ class Translator:
             if count == 1:
                 whole = min(size, -(-leaf.bits // 8))
                 if whole & whole - 1 or (align | start) % whole:
-                    unit = next(each for each in (4, 2, 1) if (align | start) % each == 0 and whole % each == 0)
+                    unit = next(
+                        each for each in (4, 2, 1) if (align | start) % each == 0 and whole % each == 0
+                    )
                     bits = self.to_bits(values[0], leaf, 64)
                     for step in range(0, whole, unit):
                         part = self.op("shr.u64", "rd", bits, str(8 * step)) if step else bits
@@ -625,7 +644,9 @@ class Translator:
             listing = f"{{{', '.join(values)}}}" if count > 1 else values[0]
             self.emit(f"{prefix}{f'.v{count}' if count > 1 else ''}.{memory_type(leaf)} {at}, {listing};")
 
-    def _copy(self, source: tuple[int, str, int], target: tuple[int, str, int], size: int, align: int) -> None:
+    def _copy(
+        self, source: tuple[int, str, int], target: tuple[int, str, int], size: int, align: int
+    ) -> None:
         """Copy bytes between addresses, all loads first if there are few, so that both may overlap."""
         moves = []
         at = 0
@@ -633,10 +654,12 @@ class Translator:
             unit = next(each for each in (8, 4, 2, 1) if (align | at) % each == 0 and at + each <= size)
             kind = {8: "rd", 4: "r"}.get(unit, "rs")
             place = self._place(source[1], source[2] + at)
-            moves.append((unit, at, self.op(f"ld{_SPACES[source[0]]}.u{8 * unit}", kind, place)))
+            moves.append((unit, at, self.op(f"ld{SPACES[source[0]]}.u{8 * unit}", kind, place)))
             at += unit
         for unit, at, register in moves:
-            self.emit(f"st{_SPACES[target[0]]}.u{8 * unit} {self._place(target[1], target[2] + at)}, {register};")
+            self.emit(
+                f"st{SPACES[target[0]]}.u{8 * unit} {self._place(target[1], target[2] + at)}, {register};"
+            )
 
     def copy_memory(self, arguments: list[Value], align: tuple[int, int], kind: str) -> None:
         """`llvm.memcpy`, `llvm.memmove` or `llvm.memset`."""
@@ -651,27 +674,27 @@ class Translator:
                 self._copy(self.address(source), place, size or 0, unit)
                 return
             byte = self.operand(source)
-            bits = number(byte)
-            wide = self.extended(byte, Type("int", 8), I64, signed=False)
-            full = str(bits * 0x0101010101010101) if bits is not None else self.op("mul.lo.u64", "rd", wide, str(0x0101010101010101))  # fmt: skip
-            full = self.register(full, I64)
+            wide = self.register(self.extended(byte, Type("int", 8), I64, signed=False), I64)
+            full = self.op("mul.lo.u64", "rd", wide, str(0x0101010101010101))
             at = 0
             while at < (size or 0):
-                step = next(each for each in (8, 4, 2, 1) if (unit | at) % each == 0 and at + each <= (size or 0))
-                part = full if step == 8 else self.op(f"cvt.u{max(16, 8 * step)}.u64", "r" if step == 4 else "rs", full)  # fmt: skip
-                self.emit(f"st{_SPACES[place[0]]}.u{8 * step} {self._place(place[1], place[2] + at)}, {part};")
+                step = next(
+                    each for each in (8, 4, 2, 1) if (unit | at) % each == 0 and at + each <= (size or 0)
+                )
+                part = self._resized(full, 64, max(16, 8 * step))
+                self.emit(f"st{SPACES[place[0]]}.u{8 * step} {self._place(place[1], place[2] + at)}, {part};")
                 at += step
             return
-        count = self.extended(self.operand(length), length.type, I64, signed=False)  # type: ignore[union-attr]
+        count = self.extended(self.operand(length), length.type, I64, signed=False)
         into = self.op("add.s64", "rd", self._in_register(place[1]), str(place[2]))
-        space = _SPACES[place[0]]
+        space = SPACES[place[0]]
         if fill:
             byte = self.register(self.operand(source), Type("int", 8))
             self._byte_loop(count, lambda at: self._fill_byte(space, into, byte, at))
             return
         origin = self.address(source)
         out_of = self.op("add.s64", "rd", self._in_register(origin[1]), str(origin[2]))
-        from_space = _SPACES[origin[0]]
+        from_space = SPACES[origin[0]]
         if kind == "memmove":  # backwards if the target is behind the source
             behind = self.op("setp.gt.u64", "p", *self.operands(target), *self.operands(source))
         else:
@@ -686,7 +709,7 @@ class Translator:
         self.emit(f"st{target[0]}.u8 [{self.op('add.s64', 'rd', target[1], at)}], {byte};")
 
     def _byte_loop(self, count: str, body: Callable[[str], None], backwards: str = "") -> None:
-        """A loop over bytes, from the last one to the first if the predicate `backwards` is there and true."""
+        """A loop over bytes, from the last one if there is a predicate `backwards`, and it is true."""
         begin, end = self.code.label(), self.code.label()
         count = self.register(count, I64)
         position = self.op("mov.u64", "rd", "0")
@@ -740,7 +763,9 @@ class Translator:
             return results
         results = []
         for start in range(0, bits, 8):
-            shifted = self.op(f"shr.u{bits}", class_of(Type("int", bits)), word, str(start)) if start else word
+            shifted = (
+                self.op(f"shr.u{bits}", class_of(Type("int", bits)), word, str(start)) if start else word
+            )
             low = self._resized(shifted, bits, 16)
             results.append(self.op("and.b16", "rs", low, "255"))
         return results
@@ -772,12 +797,16 @@ class Translator:
         if not widths <= {8, 16, 32, 64}:
             return self._repacked_bits(operands, old, new)
         narrow, wide = old[0].bits, new[0].bits
-        bits = [self.to_bits(operand, leaf, max(16, leaf.bits)) for operand, leaf in zip(operands, old, strict=True)]
+        bits = [
+            self.to_bits(operand, leaf, max(16, leaf.bits))
+            for operand, leaf in zip(operands, old, strict=True)
+        ]
         if narrow < wide:
             step = wide // narrow
             words = [self.joined(bits[at : at + step], narrow, wide) for at in range(0, len(bits), step)]
         else:
-            words = [part for word in bits for part in self.split(self.register(word, Type("int", narrow)), narrow, wide)]  # fmt: skip
+            whole = [self.register(word, Type("int", narrow)) for word in bits]
+            words = [part for word in whole for part in self.split(word, narrow, wide)]
         return tuple(
             self.from_bits(word, max(16, leaf.bits), leaf) for word, leaf in zip(words, new, strict=True)
         )
@@ -785,7 +814,7 @@ class Translator:
     def _repacked_bits(self, operands: tuple[str, ...], old: list[Type], new: list[Type]) -> tuple[str, ...]:
         """The same for vectors of bits, by way of 64 bits."""
         if sum(leaf.bits for leaf in old) > 64:
-            self.fail("a bitcast of more than 64 bits")
+            raise self.refusal("a bitcast of more than 64 bits")
         word, at = "0", 0
         for operand, leaf in zip(operands, old, strict=True):
             wide = self.to_bits(operand, leaf, 64)
@@ -807,9 +836,9 @@ class Translator:
             self._terminator(instruction)
         elif op == "store":
             value, target = instruction.arguments
-            kind = value.type  # type: ignore[union-attr]
+            kind = value.type
             place = self.address(target)
-            prefix = self._ordered("st", instruction) + _SPACES[place[0]]
+            prefix = self._ordered("st", instruction) + SPACES[place[0]]
             self._store(prefix, kind, self.operands(value), place, instruction.align or align_of(kind))
         elif op == "fence":
             semantics = "sc" if "seq_cst" in instruction.ordering else "acq_rel"
@@ -820,7 +849,7 @@ class Translator:
 
     def _scope(self, instruction: Instruction) -> str:
         if instruction.scope not in _SCOPES:
-            self.fail(f"the scope {instruction.scope}")
+            raise self.refusal(f"the scope {instruction.scope}")
         return _SCOPES[instruction.scope]
 
     def _ordered(self, root: str, instruction: Instruction) -> str:
@@ -858,7 +887,7 @@ class Translator:
         else:
             targets = [*instruction.labels[1:], instruction.labels[0]]
             value = instruction.arguments[0]
-            kind = value.type  # type: ignore[union-attr]
+            kind = value.type
             for case, target in zip(instruction.arguments[1:], targets, strict=False):
                 edges.append((self._compare("eq", kind, self.operands(value), self.operands(case)), target))
         default = targets[-1]
@@ -902,7 +931,7 @@ class Translator:
 
     def _pass(self, value: Value, parameter: str) -> None:
         """Store a result or an argument into a parameter."""
-        kind = value.type  # type: ignore[union-attr]
+        kind = value.type
         for (leaf, offset), operand in zip(leaves_of(kind), self.operands(value), strict=True):
             at = self._place(parameter, offset)
             if kind.kind in ("struct", "array", "vector") or kind.bits > 32:
@@ -921,12 +950,13 @@ class Translator:
             return self._by_element(instruction, self.operands(arguments[0]), self.operands(arguments[1]))
         if op in ("icmp", "fcmp"):
             left, right = (self.operands(each) for each in arguments)
-            source = arguments[0].type  # type: ignore[union-attr]
+            source = arguments[0].type
             if source.kind != "vector":
                 return (self._compare(instruction.predicate, source, left, right),)
             element = source.elements[0]
             return tuple(
-                self._compare(instruction.predicate, element, (a,), (b,)) for a, b in zip(left, right, strict=True)
+                self._compare(instruction.predicate, element, (a,), (b,))
+                for a, b in zip(left, right, strict=True)
             )
         if op == "getelementptr":
             return self._stepped(instruction)
@@ -941,11 +971,11 @@ class Translator:
         if op == "freeze":
             return self._kept_in(arguments[0], instruction.name)
         if op == "bitcast":
-            return self.repacked(self.operands(arguments[0]), arguments[0].type, kind)  # type: ignore[union-attr]
+            return self.repacked(self.operands(arguments[0]), arguments[0].type, kind)
         if op == "addrspacecast":
             return self._cast_space(instruction)
         if op in ("ptrtoint", "inttoptr", "ptrtoaddr"):
-            source, target = (I64, kind) if op != "inttoptr" else (arguments[0].type, I64)  # type: ignore[union-attr]
+            source, target = (I64, kind) if op != "inttoptr" else (arguments[0].type, I64)
             operand = self.operand(arguments[0])
             if target.bits < source.bits:
                 return (self._truncated(operand, source, target),)
@@ -954,14 +984,16 @@ class Translator:
             return self._cast(instruction)
         if op == "load":
             place = self.address(arguments[0])
-            prefix = self._ordered("ld", instruction) + _SPACES[place[0]]
+            prefix = self._ordered("ld", instruction) + SPACES[place[0]]
             if place[0] == 1 and "!invariant.load" in instruction.words:
                 prefix += ".nc"
             return tuple(self._load(prefix, kind, place, instruction.align or align_of(kind)))
         if op == "alloca":
             if instruction.arguments and getattr(instruction.arguments[0], "value", None) != 1:
-                self.fail("an array of variable size in local memory")
-            start = self.reserve(size_of(instruction.source), instruction.align or align_of(instruction.source))
+                raise self.refusal("an array of variable size in local memory")
+            start = self.reserve(
+                size_of(instruction.source), instruction.align or align_of(instruction.source)
+            )
             depot = self.op("mov.u64", "rd", self._depot_name)
             return (self.op("add.s64", "rd", depot, str(start)) if start else depot,)
         if op in ("extractvalue", "insertvalue", "extractelement", "insertelement", "shufflevector"):
@@ -972,7 +1004,7 @@ class Translator:
             return self._compare_exchange(instruction)
         if op == "call":
             return self._call(instruction)
-        self.fail(op)
+        raise self.refusal(op)
 
     def _cast_space(self, instruction: Instruction) -> tuple[str, ...]:
         argument, target = instruction.arguments[0], instruction.type.count
@@ -986,13 +1018,13 @@ class Translator:
             return (self.op("add.s64", "rd", self._in_register(base), str(offset)) if offset else base,)
         if space == 3 and target == 7:
             return self.raw(argument)
-        return (self.op(f"cvta.to{_SPACES[target]}.u64", "rd", self.register(self.operand(argument), I64)),)
+        return (self.op(f"cvta.to{SPACES[target]}.u64", "rd", self.register(self.operand(argument), I64)),)
 
     def _element(self, instruction: Instruction) -> tuple[str, ...]:
         """A part of an aggregate or a vector, or one with a part replaced."""
         op, arguments = instruction.op, instruction.arguments
         whole = self.operands(arguments[0])
-        kind: Type = arguments[0].type  # type: ignore[union-attr]
+        kind: Type = arguments[0].type
         if op in ("extractvalue", "insertvalue"):
             start = 0
             for index in instruction.indices:
@@ -1005,15 +1037,17 @@ class Translator:
         step = len(leaves_of(kind.elements[0]))
         if op == "shufflevector":
             both = (*whole, *self.operands(arguments[1]))
-            return tuple(part for index in instruction.indices for part in both[index * step : index * step + step])
-        index = arguments[-1]
+            return tuple(
+                part for index in instruction.indices for part in both[index * step : index * step + step]
+            )
+        place = arguments[-1]
         leaf = leaves_of(kind.elements[0])[0][0]
-        if isinstance(index, Constant):
-            at = (index.value or 0) * step  # type: ignore[operator]
+        if isinstance(place, Constant) and not isinstance(place.value, tuple):
+            at = (place.value or 0) * step
             if op == "extractelement":
                 return whole[at : at + step]
             return (*whole[:at], *self.operands(arguments[1]), *whole[at + step :])
-        position, wide = self.operand(index), index.type  # type: ignore[union-attr]
+        position, wide = self.operand(place), place.type
         if op == "extractelement":
             result = whole[0]
             for at in range(1, kind.count):
@@ -1043,7 +1077,9 @@ class Translator:
             predicates *= len(first)
         return tuple(
             self.selected(leaf, predicate, a, b)
-            for (leaf, _), predicate, a, b in zip(leaves_of(instruction.type), predicates, first, second, strict=True)
+            for (leaf, _), predicate, a, b in zip(
+                leaves_of(instruction.type), predicates, first, second, strict=True
+            )
         )
 
     # -- arithmetic ------------------------------------------------------------------------------------------
@@ -1052,17 +1088,17 @@ class Translator:
         """A comparison of two scalars of one register."""
         return self._compare(predicate, leaf, (left,), (right,))
 
-    def _by_element(self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:  # fmt: skip
+    def _by_element(
+        self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """An operation on scalars, vectors or wide integers."""
         kind = instruction.type
         if kind.kind == "int" and kind.count > 64:
             return self._wide(instruction, left, right)
         if instruction in self._fused:
             product, how = self._fused[instruction]
             a, b = (self.operands(each) for each in product.arguments)
-            if how == "left" or how == "negated":
-                c = right
-            else:
-                c = left
+            c = right if how == "left" or how == "negated" else left
             return tuple(
                 self._fma(leaf, how, instruction.op, x, y, z)
                 for (leaf, _), x, y, z in zip(leaves_of(kind), a, b, c, strict=True)
@@ -1091,7 +1127,7 @@ class Translator:
                 return left
             names = {"and": "and", "mul": "and", "or": "or", "xor": "xor", "add": "xor", "sub": "xor"}
             if op not in names:
-                self.fail(f"{op} of i1")
+                raise self.refusal(f"{op} of i1")
             return self.op(f"{names[op]}.pred", "p", left, right)
         if op in _SIGNED:
             left = self.signed(left, leaf)
@@ -1129,18 +1165,21 @@ class Translator:
         name, kind = _FLOATS[leaf.kind], class_of(leaf)
         ftz = self.ftz if name == "f32" else ""
         if op in _FLOAT_OPS:
-            rounding = "" if {"contract", "fast"} & words else ".rn"
+            rounding = "" if _CONTRACT & words else ".rn"
             return self.op(f"{_FLOAT_OPS[op]}{rounding}{ftz}.{name}", kind, left, right)
         if name in ("f16", "bf16"):
             wide = [self.op(f"cvt.f32.{name}", "f", each) for each in (left, right)]
             result = self._float_operation(op, Type("float"), wide[0], wide[1], words)
             return self.op(f"cvt.rn.{name}.f32", "rs", result)
-        mode = "approx" if name == "f32" and {"afn", "fast"} & words else "rn"
+        mode = "full" if name == "f32" and {"afn", "fast"} & words else "rn"
         if op == "fdiv":
             if left in ("0f3F800000", "0d3FF0000000000000"):
+                mode = "approx" if mode == "full" else mode
                 return self.op(f"rcp.{mode}{ftz}.{name}", kind, right)
             return self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
-        quotient = self.op(f"cvt.rzi{ftz}.{name}.{name}", kind, self.op(f"div.{mode}{ftz}.{name}", kind, left, right))
+        quotient = self.op(
+            f"cvt.rzi{ftz}.{name}.{name}", kind, self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
+        )
         rest = self.op(f"fma.rn{ftz}.{name}", kind, self.op(f"neg{ftz}.{name}", kind, quotient), right, left)
         infinity = "0f7F800000" if name == "f32" else "0d7FF0000000000000"
         infinite = self.op(f"setp.eq.{name}", "p", self.op(f"abs.{name}", kind, right), infinity)
@@ -1153,7 +1192,9 @@ class Translator:
             if predicate in ("true", "false"):
                 return self.op("mov.pred", "p", "-1" if predicate == "true" else "0")
             a, b = (self.register(each[0], kind) for each in (left, right))
-            return self.op(f"setp.{_COMPARISONS[predicate]}{self.ftz if name == 'f32' else ''}.{name}", "p", a, b)
+            return self.op(
+                f"setp.{_COMPARISONS[predicate]}{self.ftz if name == 'f32' else ''}.{name}", "p", a, b
+            )
         base = predicate if predicate in ("eq", "ne") else predicate[1:]
         signed = predicate[0] == "s"
         if len(left) > 1:
@@ -1173,14 +1214,20 @@ class Translator:
         letter = "b" if base in ("eq", "ne") else predicate[0]
         return self.op(f"setp.{base}.{letter}{bits}", "p", a, b)
 
-    def _compare_words(self, predicate: str, kind: Type, left: tuple[str, ...], right: tuple[str, ...]) -> str:
+    def _compare_words(
+        self, predicate: str, kind: Type, left: tuple[str, ...], right: tuple[str, ...]
+    ) -> str:
         """A comparison of integers of several words, the highest last."""
         types = [leaf for leaf, _ in leaves_of(kind)]
         result = ""
         for leaf, a, b in zip(types, left, right, strict=True):
             if predicate in ("eq", "ne"):
                 one = self._compare(predicate, leaf, (a,), (b,))
-                result = self.op("and.pred" if predicate == "eq" else "or.pred", "p", result, one) if result else one
+                result = (
+                    self.op("and.pred" if predicate == "eq" else "or.pred", "p", result, one)
+                    if result
+                    else one
+                )
                 continue
             highest = leaf is types[-1]
             sign = predicate[0] if highest else "u"
@@ -1192,16 +1239,22 @@ class Translator:
             result = self.op("or.pred", "p", strict, self.op("and.pred", "p", same, result))
         return result
 
-    def _wide(self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    def _wide(
+        self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """An operation on integers of more than 64 bits."""
         op, kind = instruction.op, instruction.type
         types = [leaf for leaf, _ in leaves_of(kind)]
         if op in ("and", "or", "xor"):
-            return tuple(self.arithmetic(instruction, leaf, a, b) for leaf, a, b in zip(types, left, right, strict=True))
+            return tuple(
+                self.arithmetic(instruction, leaf, a, b)
+                for leaf, a, b in zip(types, left, right, strict=True)
+            )
         if len(types) > 2:
-            self.fail(f"{op} of i{kind.count}")
-        a0, a1, b0, b1 = *(self._to64(each, leaf) for each, leaf in zip(left, types, strict=True)), *(
-            self._to64(each, leaf) for each, leaf in zip(right, types, strict=True)
+            raise self.refusal(f"{op} of i{kind.count}")
+        a0, a1, b0, b1 = (
+            *(self._to64(each, leaf) for each, leaf in zip(left, types, strict=True)),
+            *(self._to64(each, leaf) for each, leaf in zip(right, types, strict=True)),
         )
         if op in ("add", "sub"):
             low, high = self.code.register("rd"), self.code.register("rd")
@@ -1229,15 +1282,22 @@ class Translator:
         """Two words shifted; PTX shifts by more than 63 give 0, or only signs."""
         rest, beyond = self.op("sub.s32", "r", "64", count), self.op("sub.s32", "r", count, "64")
         if op == "shl":
-            carried = self.op("or.b64", "rd", self.op("shr.u64", "rd", low, rest), self.op("shl.b64", "rd", low, beyond))
-            return self.op("shl.b64", "rd", low, count), self.op("or.b64", "rd", self.op("shl.b64", "rd", high, count), carried)  # fmt: skip
+            carried = self.op(
+                "or.b64", "rd", self.op("shr.u64", "rd", low, rest), self.op("shl.b64", "rd", low, beyond)
+            )
+            shifted = self.op("shl.b64", "rd", high, count)
+            return self.op("shl.b64", "rd", low, count), self.op("or.b64", "rd", shifted, carried)
         sign = "s" if op == "ashr" else "u"
-        near = self.op("or.b64", "rd", self.op("shr.u64", "rd", low, count), self.op("shl.b64", "rd", high, rest))
+        near = self.op(
+            "or.b64", "rd", self.op("shr.u64", "rd", low, count), self.op("shl.b64", "rd", high, rest)
+        )
         far = self.op(f"shr.{sign}64", "rd", high, beyond)
         is_near = self.op("setp.lt.u32", "p", count, "64")
         return self.op("selp.b64", "rd", near, far, is_near), self.op(f"shr.{sign}64", "rd", high, count)
 
-    def _divided_words(self, op: str, kind: Type, left: tuple[str, str], right: tuple[str, str]) -> tuple[str, str]:
+    def _divided_words(
+        self, op: str, kind: Type, left: tuple[str, str], right: tuple[str, str]
+    ) -> tuple[str, str]:
         """A quotient or a rest of two words, bit by bit."""
         signs = []
         words: list[list[str]] = []
@@ -1256,14 +1316,16 @@ class Translator:
         count = self.op("mov.u32", "r", "128")
         begin = self.code.label()
         t0, t1, bit = self.code.register("rd"), self.code.register("rd"), self.code.register("rd")
-        again, less, same = (self.code.register("p") for _ in range(3))
+        again, less, _same = (self.code.register("p") for _ in range(3))
         for text, result in (
             (f"{begin}:", ""),
-            (f"shr.u64 {bit}, {r0}, 63;", bit), (f"shl.b64 {r1}, {r1}, 1;", r1), (f"or.b64 {r1}, {r1}, {bit};", r1),
-            (f"shr.u64 {bit}, {q1}, 63;", bit), (f"shl.b64 {r0}, {r0}, 1;", r0), (f"or.b64 {r0}, {r0}, {bit};", r0),
-            (f"shr.u64 {bit}, {q0}, 63;", bit), (f"shl.b64 {q1}, {q1}, 1;", q1), (f"or.b64 {q1}, {q1}, {bit};", q1),
-            (f"shl.b64 {q0}, {q0}, 1;", q0),
-            (f"setp.lt.u64 {less}, {r0}, {d0};", less), (f"setp.eq.and.u64 {less}, {r1}, {d1}, {less};", less),
+            (f"shr.u64 {bit}, {r0}, 63;", bit), (f"shl.b64 {r1}, {r1}, 1;", r1),
+            (f"or.b64 {r1}, {r1}, {bit};", r1), (f"shr.u64 {bit}, {q1}, 63;", bit),
+            (f"shl.b64 {r0}, {r0}, 1;", r0), (f"or.b64 {r0}, {r0}, {bit};", r0),
+            (f"shr.u64 {bit}, {q0}, 63;", bit), (f"shl.b64 {q1}, {q1}, 1;", q1),
+            (f"or.b64 {q1}, {q1}, {bit};", q1), (f"shl.b64 {q0}, {q0}, 1;", q0),
+            (f"setp.lt.u64 {less}, {r0}, {d0};", less),
+            (f"setp.eq.and.u64 {less}, {r1}, {d1}, {less};", less),
             (f"setp.lt.or.u64 {less}, {r1}, {d1}, {less};", less),
             (f"sub.cc.u64 {t0}, {r0}, {d0};", t0), (f"subc.u64 {t1}, {r1}, {d1};", t1),
             (f"selp.b64 {r0}, {r0}, {t0}, {less};", r0), (f"selp.b64 {r1}, {r1}, {t1}, {less};", r1),
@@ -1290,7 +1352,7 @@ class Translator:
 
     def _cast(self, instruction: Instruction) -> tuple[str, ...]:
         op, target = instruction.op, instruction.type
-        source: Type = instruction.arguments[0].type  # type: ignore[union-attr]
+        source: Type = instruction.arguments[0].type
         operands = self.operands(instruction.arguments[0])
         if target.kind == "vector":
             source, target = source.elements[0], target.elements[0]
@@ -1309,12 +1371,12 @@ class Translator:
         to, of = _FLOATS.get(target.kind), _FLOATS.get(source.kind)
         if op in ("fptrunc", "fpext"):
             rounding = ".rn" if op == "fptrunc" else ""
-            ftz = self.ftz if of == "f32" and to not in ("bf16",) or to == "f32" and of == "f64" else ""
+            ftz = self.ftz if (of == "f32" and to not in ("bf16",)) or (to == "f32" and of == "f64") else ""
             if op == "fpext" and of in ("f16", "bf16"):
                 ftz = self.ftz if of == "f16" and to == "f32" else ""
             return (self.op(f"cvt{rounding}{ftz}.{to}.{of}", class_of(target), operand),)
         if max(source.bits, target.bits) > 64:
-            self.fail(f"{op} with more than 64 bits")
+            raise self.refusal(f"{op} with more than 64 bits")
         sign = "s" if op in ("fptosi", "sitofp") else "u"
         if op in ("fptoui", "fptosi"):
             if of == "bf16":
@@ -1350,7 +1412,9 @@ class Translator:
         value = number(operand)
         if value is not None:
             value &= (1 << source.bits) - 1
-            return self.constant(target, value - ((value >> source.bits - 1) << source.bits) if signed else value)
+            return self.constant(
+                target, value - ((value >> source.bits - 1) << source.bits) if signed else value
+            )
         if source.bits == target.bits:
             return operand
         if source == I1:
@@ -1361,14 +1425,19 @@ class Translator:
         if source.bits == 8 and bits > 16:
             return self.masked(self.op(f"cvt.s{bits}.s8", kind, operand), target)
         operand = self.signed(operand, source)
-        return self.masked(operand if bits == width else self.op(f"cvt.s{bits}.s{width}", kind, operand), target)
+        return self.masked(
+            operand if bits == width else self.op(f"cvt.s{bits}.s{width}", kind, operand), target
+        )
 
-    def _extended_words(self, operands: tuple[str, ...], source: Type, target: Type, *, signed: bool) -> tuple[str, ...]:  # fmt: skip
+    def _extended_words(
+        self, operands: tuple[str, ...], source: Type, target: Type, *, signed: bool
+    ) -> tuple[str, ...]:
+        """An integer in a wider type, of several words if need be."""
         if target.bits <= 64:
             return (self.extended(operands[0], source, target, signed=signed),)
         leaves = [leaf for leaf, _ in leaves_of(target)]
         if len(leaves) > 2:
-            self.fail(f"i{target.bits}")
+            raise self.refusal(f"i{target.bits}")
         old = [leaf for leaf, _ in leaves_of(source)]
         low = self.extended(operands[0], old[0], I64, signed=signed)
         if len(old) == 2:
@@ -1387,7 +1456,7 @@ class Translator:
         if "seq_cst" in instruction.ordering[1:]:
             order = "acquire"
         order = {"monotonic": "relaxed"}.get(order, order)
-        return f"atom.{order}.{self._scope(instruction)}{_SPACES[space]}"
+        return f"atom.{order}.{self._scope(instruction)}{SPACES[space]}"
 
     def _atomic(self, instruction: Instruction) -> str:
         operation, kind = instruction.predicate, instruction.type
@@ -1408,7 +1477,12 @@ class Translator:
                 name = f"add{'.noftz' if bits == 16 else ''}.{'b' if kind.kind == 'bfloat' else ''}f"
             prefix = self._atomic_prefix(instruction, place[0])
             if operation == "xchg" and kind.kind in _FLOATS:
-                old = self.op(f"{prefix}.exch.b{bits}", class_of(Type("int", bits)), at, self.to_bits(operand, kind, bits))
+                old = self.op(
+                    f"{prefix}.exch.b{bits}",
+                    class_of(Type("int", bits)),
+                    at,
+                    self.to_bits(operand, kind, bits),
+                )
                 return self.from_bits(old, bits, kind)
             return self.op(f"{prefix}.{name}{bits}", class_of(kind), at, self.register(operand, kind))
         return self._atomic_loop(instruction, place, operand)
@@ -1418,12 +1492,12 @@ class Translator:
         operation, kind = instruction.predicate, instruction.type
         bits = kind.bits
         if bits not in (16, 32, 64):
-            self.fail(f"atomicrmw {operation} of {bits} bits")
+            raise self.refusal(f"atomicrmw {operation} of {bits} bits")
         whole = Type("int", bits)
         register_class = class_of(whole)
         at = self._place(place[1], place[2])
         prefix = self._atomic_prefix(instruction, place[0])
-        old = self.op(f"ld.relaxed.{self._scope(instruction)}{_SPACES[place[0]]}.b{bits}", register_class, at)
+        old = self.op(f"ld.relaxed.{self._scope(instruction)}{SPACES[place[0]]}.b{bits}", register_class, at)
         begin = self.code.label()
         self.emit(f"{begin}:")
         value = self.from_bits(old, bits, kind)
@@ -1431,7 +1505,9 @@ class Translator:
         if operation == "xchg":
             new = operand
         elif operation == "nand":
-            new = self.op(f"not.b{bits}", class_of(kind), self.op(f"and.b{bits}", class_of(kind), value, operand))
+            new = self.op(
+                f"not.b{bits}", class_of(kind), self.op(f"and.b{bits}", class_of(kind), value, operand)
+            )
         elif operation in ("fmax", "fmin", "fmaximum", "fminimum"):
             mode = ".NaN" if operation.endswith("imum") else ""
             new = self.op(f"{operation[1:4]}{mode}.{_FLOATS[kind.kind]}", class_of(kind), value, operand)
@@ -1443,7 +1519,7 @@ class Translator:
             sign = "u" if operation[0] == "u" else "s"
             new = self.op(f"{operation.removeprefix('u')}.{sign}{bits}", class_of(kind), value, operand)
         else:
-            self.fail(f"atomicrmw {operation}")
+            raise self.refusal(f"atomicrmw {operation}")
         seen = self.op(f"{prefix}.cas.b{bits}", register_class, at, old, self.to_bits(new, kind, bits))
         again = self.op(f"setp.ne.b{bits}", "p", seen, old)
         self.emit(f"mov.b{bits} {old}, {seen};", old)
@@ -1452,14 +1528,14 @@ class Translator:
 
     def _compare_exchange(self, instruction: Instruction) -> tuple[str, ...]:
         pointer, expected, new = instruction.arguments
-        kind: Type = expected.type  # type: ignore[union-attr]
+        kind: Type = expected.type
         place = self.address(pointer)
         prefix = self._atomic_prefix(instruction, place[0])
         bits = kind.bits
         if bits not in (16, 32, 64, 128):
-            self.fail(f"cmpxchg of {bits} bits")
+            raise self.refusal(f"cmpxchg of {bits} bits")
         if bits == 128:
-            self.fail("cmpxchg of 128 bits")
+            raise self.refusal("cmpxchg of 128 bits")
         a, b = (self.register(self.operand(each), kind) for each in (expected, new))
         old = self.op(f"{prefix}.cas.b{bits}", class_of(kind), self._place(place[1], place[2]), a, b)
         return old, self.op(f"setp.eq.b{bits}", "p", old, a)
@@ -1472,13 +1548,13 @@ class Translator:
             return self._assembly(instruction, callee)
         if isinstance(callee, Global) and callee.name.startswith("llvm."):
             return self._intrinsic(instruction, callee.name)
-        kinds = [argument.type for argument in instruction.arguments]  # type: ignore[union-attr]
+        kinds = [argument.type for argument in instruction.arguments]
         target, prototype = "", ""
         if isinstance(callee, Global):
             target = ptx_name(callee.name)
             declared = self.module.functions.get(callee.name)
             if declared is not None and "..." in declared.words:
-                self.fail(f"a call of {callee.name}, which takes any number of arguments,")
+                raise self.refusal(f"a call of {callee.name}, which takes any number of arguments,")
         else:
             assert callee is not None
             target = self.operand(callee)
@@ -1490,8 +1566,6 @@ class Translator:
             )
             self.emit(f"{prototype} : .callprototype {result}_ ({listing});")
         self._calls += 1
-        for position, (argument, kind) in enumerate(zip(instruction.arguments, kinds, strict=True)):
-            self.operands(argument) if kind.kind == "ptr" else None
         self.emit("{")
         names = []
         for position, (argument, attributes) in enumerate(
@@ -1529,19 +1603,12 @@ class Translator:
     def _intrinsic(self, instruction: Instruction, name: str) -> tuple[str, ...]:
         if _IGNORED.match(name):
             return ()
-        if name.startswith(SPECIAL):
-            special = name.removeprefix(SPECIAL)
-            return (self._special(special, instruction.type),)
-        base = name.removeprefix("llvm.")
-        while base:
-            if base in INTRINSICS:
-                return INTRINSICS[base](self, instruction)
-            base = base.rpartition(".")[0]
-        for pattern, rule in NVVM_RULES:
-            match = pattern.fullmatch(name.removeprefix("llvm.nvvm."))
-            if match is not None and name.startswith("llvm.nvvm."):
-                return rule(self, instruction, match)
-        self.fail(f"the intrinsic {name}")
+        if name.startswith(_SPECIAL):
+            return (self._special(name.removeprefix(_SPECIAL), instruction.type),)
+        results = self.rules(self, instruction, name)
+        if results is None:
+            raise self.refusal(f"the intrinsic {name}")
+        return results
 
     def _special(self, name: str, kind: Type) -> str:
         """A special register: ``tid.x`` is ``%tid.x``, ``lanemask.eq`` is ``%lanemask_eq``."""
@@ -1554,7 +1621,9 @@ class Translator:
     def _assembly(self, instruction: Instruction, assembly: Assembly) -> tuple[str, ...]:
         """Inline assembly; an operand that is tied to a result is copied into its register."""
         types = [leaf for leaf, _ in leaves_of(instruction.type)]
-        constraints = [each for each in re.findall(r"(?:\{[^}]*\}|[^,{])+", assembly.constraints) if each[0] != "~"]
+        constraints = [
+            each for each in re.findall(r"(?:\{[^}]*\}|[^,{])+", assembly.constraints) if each[0] != "~"
+        ]
         operands: list[str] = []
         results: list[str] = []
         arguments = iter(instruction.arguments)
@@ -1562,12 +1631,12 @@ class Translator:
             letter = constraint.lstrip("=&").strip("{}")[-1:]
             if constraint[0] == "=":
                 if "*" in constraint or letter not in _CONSTRAINTS:
-                    self.fail(f"an operand of asm with the constraint {constraint}")
+                    raise self.refusal(f"an operand of asm with the constraint {constraint}")
                 results.append(self.code.register(_CONSTRAINTS[letter]))
                 operands.append(results[-1])
                 continue
             argument = next(arguments)
-            kind: Type = argument.type  # type: ignore[union-attr]
+            kind: Type = argument.type
             values = self.operands(argument)
             if constraint.isdigit():
                 target = results[int(constraint)]
@@ -1582,7 +1651,7 @@ class Translator:
                 value = self._in_class(values[0], kind, _CONSTRAINTS[letter])
                 operands.append(value)
             else:
-                self.fail(f"an operand of asm with the constraint {constraint}")
+                raise self.refusal(f"an operand of asm with the constraint {constraint}")
 
         def replaced(match: re.Match[str]) -> str:
             if match[0] == "$$":
@@ -1595,9 +1664,7 @@ class Translator:
         self._calls += 1
         text = _PLACEHOLDER.sub(replaced, assembly.text)
         self.emit(f"// begin inline asm\n\t{text}\n\t// end inline asm", *results)
-        return tuple(
-            self._out_of_class(result, leaf) for result, leaf in zip(results, types, strict=True)
-        )
+        return tuple(self._out_of_class(result, leaf) for result, leaf in zip(results, types, strict=True))
 
     def _in_class(self, operand: str, kind: Type, wanted: str) -> str:
         """An operand in a register of the class that a constraint wants."""
@@ -1605,7 +1672,7 @@ class Translator:
         if class_of(leaf) == wanted:
             return self.register(operand, leaf)
         if len(leaves_of(kind)) > 1:
-            self.fail("a vector as an operand of asm")
+            raise self.refusal("a vector as an operand of asm")
         if wanted in ("f", "fd"):
             return self.op(f"mov.{CLASS_TYPES[wanted]}", wanted, self.register(operand, leaf))
         bits = {"rs": 16, "r": 32, "rd": 64, "p": 1}[wanted]
@@ -1632,7 +1699,9 @@ def _class_name(register: str) -> str:
 _WEAK = frozenset({"weak", "weak_odr", "linkonce", "linkonce_odr", "common", "extern_weak"})
 
 
-def _parameter(kind: Type, name: str, attributes: dict[str, object] | None = None, entry: bool = False) -> str:
+def _parameter(
+    kind: Type, name: str, attributes: dict[str, object] | None = None, entry: bool = False
+) -> str:
     """The declaration of a parameter of a function, or of a kernel."""
     record = (attributes or {}).get("byval")
     if isinstance(record, Type):
@@ -1646,7 +1715,7 @@ def _parameter(kind: Type, name: str, attributes: dict[str, object] | None = Non
     return f".param .b{max(32, kind.bits)} {name}"
 
 
-def _signature(function: Function, entry: bool = False) -> str:
+def signature_of(function: Function, entry: bool = False) -> str:
     """The result, the name and the parameters of a function."""
     name = ptx_name(function.name)
     result = "" if function.returns.kind == "void" else f"({_parameter(function.returns, 'func_retval0')}) "
@@ -1657,131 +1726,8 @@ def _signature(function: Function, entry: bool = False) -> str:
     return f"{result}{name}(\n{parameters}\n)" if parameters else f"{result}{name}()"
 
 
-# -- the module ----------------------------------------------------------------------------------------------
-
-
-def _linkage(words: frozenset[str]) -> str:
+def linkage_of(words: frozenset[str]) -> str:
+    """The linkage of a function or a variable, as PTX writes it."""
     if words & {"internal", "private"}:
         return ""
     return ".weak " if words & _WEAK else ".visible "
-
-
-class _Initialiser:
-    """The bytes of a variable, and the addresses in it."""
-
-    def __init__(self, module: Module, variable: Variable) -> None:
-        self.bytes = bytearray(size_of(variable.type))
-        self.addresses: dict[int, str] = {}
-        self.names: set[str] = set()
-        self._module = module
-        self._variable = variable
-        if variable.value is not None:
-            self._write(variable.value, 0)
-
-    def _write(self, value: Value, start: int) -> None:
-        if isinstance(value, Constant):
-            if isinstance(value.value, tuple):
-                for index, part in enumerate(value.value):
-                    self._write(part, start + offset_of(value.type, index))
-            elif value.value:
-                size = size_of(value.type)
-                self.bytes[start : start + size] = value.value.to_bytes(size, "little")
-            return
-        offset, generic = 0, False
-        while isinstance(value, Instruction):
-            if value.op == "getelementptr" and (step := constant_offset(value)) is not None:
-                offset += step
-            elif value.op == "addrspacecast":
-                generic = value.type.count == 0
-            elif value.op not in ("ptrtoint", "inttoptr", "bitcast"):
-                raise PtxlabError(f"LLVM IR: {value.op} in the value of @{self._variable.name} is not translated")
-            value = value.arguments[0]
-        if not isinstance(value, Global):
-            raise PtxlabError(f"LLVM IR: the value of @{self._variable.name} is not translated")
-        self.names.add(value.name)
-        pointed = self._module.variables.get(value.name)
-        generic |= pointed is not None and pointed.space == 0
-        name = ptx_name(value.name)
-        text = f"generic({name})" if generic else name
-        self.addresses[start] = f"{text}+{offset}" if offset else text
-
-
-def _variables_of(module: Module) -> str:
-    """The variables of a module, those first whose addresses are in others."""
-    texts: dict[str, str] = {}
-
-    def write(name: str) -> None:
-        variable = module.variables[name]
-        if name in texts or name.startswith("llvm."):
-            return
-        texts[name] = ""  # a variable may have its own address in it
-        initialiser = _Initialiser(module, variable)
-        for other in initialiser.names & set(module.variables):
-            write(other)
-        space = _SPACES[variable.space or 1]
-        align = variable.align or align_of(variable.type)
-        size = size_of(variable.type)
-        head = f"{_linkage(variable.words)}{space} .align {align}"
-        label = ptx_name(name)
-        if variable.value is None:
-            count = str(size) if size else ""
-            texts[name] = f".extern {space} .align {align} .b8 {label}[{count}];\n"
-        elif initialiser.addresses:
-            if size % 8 or any(start % 8 for start in initialiser.addresses):
-                raise PtxlabError(f"LLVM IR: the addresses in @{name} are not at multiples of 8 bytes")
-            words = [
-                initialiser.addresses.get(at) or str(int.from_bytes(initialiser.bytes[at : at + 8], "little"))
-                for at in range(0, size, 8)
-            ]
-            texts[name] = f"{head} .u64 {label}[{size // 8}] = {{{', '.join(words)}}};\n"
-        else:
-            content = bytes(initialiser.bytes).rstrip(b"\0")
-            values = f" = {{{', '.join(map(str, content))}}}" if content and variable.space != 3 else ""
-            texts[name] = f"{head} .b8 {label}[{max(1, size)}]{values};\n"
-        texts[name] = texts.pop(name)  # behind those it has the addresses of
-
-    for name in module.variables:
-        write(name)
-    return "".join(texts.values())
-
-
-def ptx_of_module(module: Module, target: str, version: str) -> str:
-    """The PTX of a module."""
-    files = Text(module.metadata)
-    defined = [function for function in module.functions.values() if function.blocks]
-    bodies = [
-        Translator(module, function, files, number).translate() for number, function in enumerate(defined)
-    ]
-    called = {
-        instruction.callee.name
-        for function in defined
-        for block in function.blocks
-        for instruction in block.instructions
-        if isinstance(instruction.callee, Global)
-    }
-    declarations = []
-    for function in module.functions.values():
-        if function.name.startswith("llvm.") or "ptx_kernel" in function.words:
-            continue
-        if function.blocks:
-            declarations.append(f"{_linkage(function.words)}.func {_signature(function)};\n")
-        elif function.name in called:
-            declarations.append(f".extern .func {_signature(function)};\n")
-    head = f".version {version}\n.target {target}\n.address_size 64\n\n"
-    return "".join([head, *declarations, _variables_of(module), "\n".join(bodies), "\n", files.footer()])
-
-
-def ptx_from_llvm(ir: str, target: str) -> str:
-    """The PTX of LLVM IR that Clang wrote for NVPTX.
-
-    >>> print(ptx_from_llvm('''
-    ... define ptx_kernel void @double_it(ptr %x) {
-    ...   %value = load i32, ptr %x
-    ...   %twice = shl i32 %value, 1
-    ...   store i32 %twice, ptr %x
-    ...   ret void
-    ... }''', "sm_90a").partition("{")[2])
-    <BLANKLINE>
-    """
-    version = max(_VERSION, TARGET_VERSIONS[check_target(target)])
-    return ptx_of_module(read_ir(ir), target, str(version))

@@ -1,0 +1,91 @@
+"""Programs in CUDA C++ as LLVM IR, with the PTX that Clang's own back end makes of it.
+
+`python -m tests.simulator.llvm_pairs` records them again; it needs ziglang.
+"""
+
+from __future__ import annotations
+
+import bz2
+import importlib.util
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+import ptxlab
+from ptxlab.simulator.result import Result
+
+from .random_cuda import Program
+
+FOLDER = Path(__file__).parent / "llvm"
+_RECORDED = FOLDER / "pairs.json.bz2"
+_SEEDS = range(12)  # of the random programs that are recorded
+_FLAGS = (
+    "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90a", "-nocudainc", "-nocudalib",
+    "-fms-extensions", "-O2", "-gline-tables-only", "-fdebug-compilation-dir=.", "-fwrapv", "-w",
+)  # fmt: skip
+THREADS = 32
+
+
+@lru_cache(maxsize=1)
+def recorded() -> dict[str, tuple[str, str]]:
+    """LLVM IR and PTX by the name of the program."""
+    pairs = json.loads(bz2.decompress(_RECORDED.read_bytes()))
+    return {name: (ir, ptx) for name, (ir, ptx) in pairs.items()}
+
+
+def compiled(source: str, options: Sequence[str] = ()) -> tuple[str, str]:
+    """LLVM IR and PTX of a source, both by ziglang's Clang."""
+    package = importlib.util.find_spec("ziglang")
+    assert package is not None and package.submodule_search_locations
+    program = Path(package.submodule_search_locations[0], "zig")
+    texts = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "kernel.cu").write_text(source, encoding="utf-8")
+        for mode in (["-emit-llvm"], []):
+            command = [str(program), "clang", *_FLAGS, *options, "-S", *mode, "kernel.cu", "-o", "kernel.out"]
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            texts.append(Path(folder, "kernel.out").read_text(encoding="utf-8"))
+    return texts[0], texts[1]
+
+
+def run(name: str, ptx: str) -> tuple[list[bytes], Result]:
+    """Run a program; returns the bytes of its arrays."""
+    generator = np.random.default_rng(0)
+    arguments: list[object]
+    kernel = ptxlab.kernel(ptx)
+    if name.startswith("random"):
+        integers = generator.integers(-(1 << 31), 1 << 31, THREADS * 16).astype(np.int32)
+        integers[::3] %= 100
+        floats = (generator.standard_normal(THREADS * 8) * 50).astype(np.float32)
+        results, totals = np.zeros(THREADS * 32, np.uint64), np.zeros(4, np.int32)
+        record = generator.integers(0, 100, 40, dtype=np.uint8).tobytes()
+        arguments = [integers, floats, results, totals, np.int32(13), record]
+    elif name == "language":
+        record = np.array([3, 4], np.int32).tobytes() + np.float64(2.5).tobytes() + b"abcde\0\0\0"
+        numbers = np.arange(512, dtype=np.int32)
+        arguments = [numbers.astype(np.float32) / 7, numbers, record, np.int64(20)]
+    else:
+        arguments = [
+            generator.standard_normal(512).astype(np.float32), np.zeros(512, np.int32),
+            generator.integers(0, 1 << 62, 512).astype(np.uint64),
+            generator.standard_normal(1024).astype(np.float16),
+            generator.standard_normal(512).astype(np.float32), np.int32(20),
+        ]  # fmt: skip
+    result = kernel.simulate(1, THREADS, *arguments, shared=1024)
+    return [each.tobytes() for each in arguments if isinstance(each, np.ndarray)], result
+
+
+def _record() -> None:
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.cu"))}
+    sources |= {f"random {seed}": Program(seed).source for seed in _SEEDS}
+    pairs = {name: compiled(source) for name, source in sources.items()}
+    _RECORDED.write_bytes(bz2.compress(json.dumps(pairs).encode()))
+
+
+if __name__ == "__main__":
+    _record()
