@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .registers import class_of, width_of
-from .syntax import Constant, Global, Instruction, Type, leaves_of
-from .translate import Translator
+from .function_translator import Translator
+from .ir_syntax import Constant, Global, Instruction, Type, leaves_of
+from .ptx_text import class_of, width_of
 
 _Rule = Callable[["Translator", Instruction], tuple[str, ...]]
 _Match = Callable[["Translator", Instruction, "re.Match[str]"], tuple[str, ...]]

@@ -6,7 +6,7 @@ import re
 import struct
 
 from ...errors import PtxlabError, quoted
-from .syntax import (
+from .ir_syntax import (
     FLOAT_BITS,
     VOID,
     Assembly,

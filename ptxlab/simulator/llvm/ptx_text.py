@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .reader import fields_of
-from .syntax import Type
+from .ir_reader import fields_of
+from .ir_syntax import Type
 
 CLASS_TYPES = {"p": "pred", "rs": "b16", "r": "b32", "rd": "b64", "f": "f32", "fd": "f64"}
 _REGISTER = re.compile(r"%(rs|rd|r|fd|f|p)(\d+)\b")

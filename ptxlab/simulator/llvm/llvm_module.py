@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...errors import PtxlabError
 from ...isa.targets import TARGET_VERSIONS, PtxVersion, check_target
+from .function_translator import SPACES, Translator, constant_offset, linkage_of, ptx_name, signature_of
 from .intrinsics import call_intrinsic
-from .reader import read_ir
-from .registers import Text
-from .syntax import Constant, Global, Instruction, Module, Value, Variable, align_of, offset_of, size_of
-from .translate import SPACES, Translator, constant_offset, linkage_of, ptx_name, signature_of
+from .ir_reader import read_ir
+from .ir_syntax import Constant, Global, Instruction, Module, Value, Variable, align_of, offset_of, size_of
+from .ptx_text import Text
 
 _VERSION = PtxVersion(8, 8)  # of PTX, as Clang 22 writes it
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from ...errors import PtxlabError
-from .registers import CLASS_TYPES, Code, Text, class_of, width_of
-from .syntax import (
+from .ir_syntax import (
     Assembly,
     Constant,
     Function,
@@ -23,6 +22,7 @@ from .syntax import (
     offset_of,
     size_of,
 )
+from .ptx_text import CLASS_TYPES, Code, Text, class_of, width_of
 
 SPACES = {0: "", 1: ".global", 3: ".shared", 4: ".const", 5: ".local", 7: ".shared::cluster", 101: ".param"}
 _SCOPES = {
