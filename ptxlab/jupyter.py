@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError, listing, quoted
-from .gpu.compiler import compile_ptx
 from .isa.aliases import instruction_names
 from .numerics.scalar import opcodes
+from .simulator.cuda_source import compile_cuda
 from .simulator.instructions.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
@@ -106,7 +106,7 @@ def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
 
 def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str]:
     """The C++ names of all kernels of a source."""
-    ptx = source if magic == "ptx" else compile_ptx(source, target, flags, file=_FILE)[0]
+    ptx = source if magic == "ptx" else compile_cuda(source, target, flags, file=_FILE).ptx
     names = [plain_name(entry) for entry in read_modules((ptx,)).entries]
     if not names:
         what = "an .entry" if magic == "ptx" else "a __global__ function"

@@ -29,6 +29,7 @@ def kernel(
     options: Sequence[str] = (),
     *,
     link: Sequence[str] = (),
+    compiler: str | None = None,
 ) -> Kernel: ...
 
 
@@ -45,12 +46,15 @@ def kernel(
     options: Sequence[str] = (),
     *,
     link: Sequence[str] = (),
+    compiler: str | None = None,
 ) -> Kernel | NumbaKernel | TritonKernel:
-    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU), PTX text or another framework.
+    """A kernel from CUDA C++, PTX text or another framework. No compiler of CUDA C++ needs a GPU.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
     are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
-    and variables it uses. `k.simulate(...)` runs it without a GPU, `k.launch(...)` on one.
+    and variables it uses. `compiler` is "nvrtc" (NVIDIA's NVRTC), "clang" (of PyPI's ziglang, on any system)
+    or None: NVRTC where it is installed, else Clang. `k.simulate(...)` runs it without a GPU, `k.launch(...)`
+    on one.
 
     From other frameworks it takes Triton's `CompiledKernel`, whose ``simulate(grid, *arguments)`` needs no
     block; Numba's dispatcher, for which `name` is a signature, ``"void(float32[::1], int32)"``, or None to
@@ -60,7 +64,7 @@ def kernel(
     <kernel nothing(u64, f32) for sm_90a>
     """
     if isinstance(source, str) and issubclass(type(source), str):  # a proxy or a mock may claim to be one
-        return build_kernel(source, name, target, options, link)
+        return build_kernel(source, name, target, options, link, compiler=compiler)
     from .adapters import compiled_kernel
 
     return compiled_kernel(source, name, target)

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, error_of, quoted
-from ..gpu.compiler import compiler_version
+from ..errors import PtxlabError, counted, quoted
 from ..gpu.cuda_python import in_a_tab
 from ..question import Unanswered, with_code
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
+from ..simulator.cuda_source import has_compiler
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
 from ..simulator.ptx.syntax import Immediate
@@ -83,7 +83,7 @@ def kernel(source: str) -> Kernel:
     >>> kernel('extern "C" __global__ void nothing() {}').name
     'nothing'
     """
-    if digest(source) not in _stored() or _has_compiler():
+    if digest(source) not in _stored() or has_compiler():
         return compiled_kernel(source)
     _say_whose_ptx("the lesson's own kernels come with the PTX that it made of them")
     return recorded(source)
@@ -106,10 +106,6 @@ def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel:
 
 def _stored() -> dict[str, Any]:
     return read_record(PTX_FILE)
-
-
-def _has_compiler() -> bool:
-    return not error_of(compiler_version)
 
 
 # -- a kernel read part by part ------------------------------------------------------------------------------
@@ -160,7 +156,7 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
         )
     text = answer.removeprefix(before)  # a reader who copied a kernel of the lesson has its functions, too
     source = f"{before}{_LINES}{text}{_OURS}{after}"
-    if not _has_compiler():
+    if not has_compiler():
         return _known_answer(source)
     try:
         with readers_time():

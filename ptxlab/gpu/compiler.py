@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -79,7 +79,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    _check_text(source, "source")
+    check_text(source, "source")
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
@@ -161,9 +161,9 @@ def _compiled(
 
     A source that may include other files than CUDA's own is not cached: they may change.
     """
-    _check_text(source, "source")
+    check_text(source, "source")
     for text, what in ((name or "", "name"), *((option, "options") for option in options)):
-        _check_text(text, what)
+        check_text(text, what)
     _check_options(options)
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
@@ -205,10 +205,14 @@ def _reads_cuda_only(text: str) -> bool:
     NVRTC does not tell which files it has read. So every mention of an include has to be a plain `#include`
     of a header that comes with CUDA; one that a comment, a macro or another spelling hides is none.
     """
+    return reads_only(text, _is_header_of_cuda) and not os.environ.get("NVRTC_APPEND_FLAGS")
+
+
+def reads_only(text: str, is_known: Callable[[str], bool]) -> bool:
+    """Whether all that a source includes is plainly written and known."""
     text = _CONTINUED_LINE.sub("", text)
     names = _PLAIN_INCLUDE.findall(text)
-    only_plain = len(names) == len(_INCLUDE.findall(text)) and not os.environ.get("NVRTC_APPEND_FLAGS")
-    return only_plain and all(map(_is_header_of_cuda, set(names)))
+    return len(names) == len(_INCLUDE.findall(text)) and all(map(is_known, set(names)))
 
 
 def _is_header_of_cuda(name: str) -> bool:
@@ -327,14 +331,17 @@ def _header_times() -> tuple[str, ...]:
     return tuple(str(Path(folder).stat().st_mtime_ns) for folder in header_folders())
 
 
-def _check_text(value: str, what: str) -> None:
+def check_text(value: str, what: str) -> str:
+    """A text that a compiler can read."""
     text = as_text(value, what)
     if _UNREADABLE.search(text):
         raise PtxlabError(f"{what}: it has characters that no compiler reads: NUL, or half a surrogate pair")
+    return text
 
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
-_MAX_LOG = 1 << 16  # characters of NVRTC's log that an error carries
+#: Characters of a compiler's log that an error carries.
+MAX_LOG = 1 << 16
 
 
 def _refusal(target: str, log: str) -> PtxlabError:
@@ -342,7 +349,7 @@ def _refusal(target: str, log: str) -> PtxlabError:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line), lines[0])
     refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
-    refusal.add_note(log[:_MAX_LOG])
+    refusal.add_note(log[:MAX_LOG])
     return refusal
 
 

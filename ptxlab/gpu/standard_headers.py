@@ -63,7 +63,7 @@ _MATHEMATICS = """#pragma once
 """
 _NOTHING = "#pragma once\n"
 #: C++ headers that libcu++ provides as <cuda/std/...>.
-_LIBRARY = ("array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility")
+LIBRARY_HEADERS = ("array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility")
 
 
 def _from_library(name: str) -> str:
@@ -78,5 +78,5 @@ STANDARD_HEADERS: dict[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), _MATHEMATICS),
     **dict.fromkeys(("stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring"), _NOTHING),
     **dict.fromkeys(("assert.h", "cassert", "stddef.h", "cstddef", "stdbool.h", "cstdbool"), _NOTHING),
-    **{name: _from_library(name) for name in _LIBRARY},
+    **{name: _from_library(name) for name in LIBRARY_HEADERS},
 }

@@ -17,13 +17,14 @@ from .._util.arguments import as_flag, as_int, as_text, check_bytes, is_a, is_na
 from .._util.display import Displayed
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
-from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
+from ..gpu.compiler import SOURCE_NAME, compile_kernel, link_modules
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import Members, Value, launch_kernel
 from ..gpu.sass import counts_of_listing, disassemble
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
+from .cuda_source import compile_cuda
 from .device_memory import SHARED_START
 from .distributed import simulate_on
 from .events import Observer
@@ -61,8 +62,8 @@ class Kernel(Displayed):
     """A kernel; `ptxlab.kernel` makes one.
 
     `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes,
-    `language` what its source is written in. Modules that it is linked with follow in `ptx`, and in `source`
-    if that is PTX.
+    `language` what its source is written in, `compiler` what made the PTX of CUDA C++, e.g. "Clang 22".
+    Modules that it is linked with follow in `ptx`, and in `source` if that is PTX.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Kernel(Displayed):
         is_cuda: bool = True,
         language: str | None = None,
         remark: str = "",
+        compiler: str = "",
     ) -> None:
         self.module = module
         self.function = function
@@ -88,6 +90,7 @@ class Kernel(Displayed):
         self.source = self.ptx if source is ptx else source
         self.options = options
         self._expression = expression  # the name as it is written in the source
+        self.compiler = compiler
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._remark = remark  # about lines, in reports
@@ -125,7 +128,8 @@ class Kernel(Displayed):
         return frozenset(each.source_line for each in self.function.instructions)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
+        compiled = f", compiled by {self.compiler}" if self.compiler.startswith("Clang") else ""
+        return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}{compiled}>"
 
     def simulate(
         self,
@@ -439,6 +443,7 @@ def build_kernel(
     title: str | None = None,
     language: str | None = None,
     remark: str = "",
+    compiler: str | None = None,
 ) -> Kernel:
     """A kernel from CUDA C++ or PTX text, as `ptxlab.kernel` makes it; messages call the source `file`.
 
@@ -482,18 +487,17 @@ def build_kernel(
             module, function, chip, text, origin or text, (), title, linked,
             is_cuda=False, language=language, remark=remark,
         )  # fmt: skip
-    try:
-        compiler_version()
-    except PtxlabError as error:  # e.g. on macOS
-        raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
     flags = _as_options(options)
     if linked:
         flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
     expression = as_text(name, "name") if name is not None else None
-    ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = _with_lines_of_traps(read_modules((ptx, *linked)), text, file or SOURCE_NAME)
-    function = _find_kernel(module, lowered or name)
-    return Kernel(module, function, target, ptx, text, flags, expression, linked)
+    compiled = compile_cuda(text, target, flags, expression, file or SOURCE_NAME, compiler)
+    module = _with_lines_of_traps(read_modules((compiled.ptx, *linked)), text, file or SOURCE_NAME)
+    function = _find_kernel(module, compiled.lowered_name or name)
+    return Kernel(
+        module, function, target, compiled.ptx, text, flags, expression, linked,
+        is_cuda=compiled.compiler.startswith("NVRTC"), compiler=compiled.compiler,
+    )  # fmt: skip
 
 
 def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
