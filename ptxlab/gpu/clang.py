@@ -53,7 +53,6 @@ _PARTS = {
     "cuda_awbarrier.h": "PTXLAB_BARRIER",
     "cuda/barrier": "PTXLAB_BARRIER",
     "cuda/pipeline": "PTXLAB_BARRIER",
-    "cuda/atomic": "PTXLAB_ATOMIC",
     **dict.fromkeys(
         [prefix + name for name in (*LIBRARY_HEADERS, "algorithm", "cmath") for prefix in ("", "cuda/std/")],
         "PTXLAB_STD",
@@ -64,6 +63,7 @@ _LACKING = {
     "mma.h": "write mma.sync as inline PTX",
     "cuda_fp4.h": "write cvt as inline PTX",
     "cuda_fp6.h": "write cvt as inline PTX",
+    "cuda/atomic": "use atomicAdd and kin",
     "cuda/ptx": "write inline PTX",
     "cuda/annotated_ptr": "use plain pointers",
     "cooperative_groups/scan.h": "write the scan with __shfl_up_sync",
@@ -135,7 +135,7 @@ def header_files() -> dict[str, str]:
             for name, part in _PARTS.items()
         },
         **{
-            name: f"#error \"ptxlab's header for Clang has no <{name}>: {instead}, or compile with NVRTC\"\n"
+            name: f'#error "ptxlab\'s header for Clang has no <{name}>: {instead}, or compile with NVRTC"\n'
             for name, instead in _LACKING.items()
         },
         _HEADER: text,
@@ -189,7 +189,14 @@ _GRANTED = {
     "lineinfo", "generate-line-info", "w", "disable-warnings", "default-device",
     "device-as-default-execution-space", "no-cache", "device-int128", "m64",
 }  # fmt: skip
-_MACROS = {"D": "-D", "define-macro": "-D", "U": "-U", "undefine-macro": "-U", "I": "-I", "include-path": "-I"}
+_MACROS = {
+    "D": "-D",
+    "define-macro": "-D",
+    "U": "-U",
+    "undefine-macro": "-U",
+    "I": "-I",
+    "include-path": "-I",
+}
 
 
 def _read_options(options: Sequence[str]) -> tuple[list[str], dict[str, bool | str | None]]:
@@ -367,13 +374,17 @@ def _refusal(target: str, log: str, file: str) -> PtxlabError:
     log = log.strip()
     message = _MESSAGE.search(log)
     if message is None:
-        said = next((line for line in log.splitlines() if "error" in line), log.splitlines()[0] if log else "")
+        said = next(
+            (line for line in log.splitlines() if "error" in line), log.splitlines()[0] if log else ""
+        )
         sentence = said.strip() or "it ended without a message"
     else:
         place = f"{message['file']}({message['line']})"
         if message["file"].startswith(_FOLDER):
             includes = [each for each in _INCLUDED.finditer(log, 0, message.start()) if each["file"] == file]
-            notes = [each for each in re.finditer(r"^(?P<file>.+?):(?P<line>\d+):\d+: note: ", log, re.MULTILINE)]
+            notes = [
+                each for each in re.finditer(r"^(?P<file>.+?):(?P<line>\d+):\d+: note: ", log, re.MULTILINE)
+            ]
             outer = includes[-1:] or [each for each in notes if each["file"] == file][:1]
             place = f"{file}({outer[0]['line']})" if outer else place
         sentence = f"{place}: error: {message['text']}"

@@ -4,6 +4,11 @@
 // the other headers of CUDA define PTXLAB_... and include this file again, which then adds their part.
 #pragma clang system_header
 
+// With PTXLAB_HOST_DEVICE, functions of the source are for the device without saying so; the header says so.
+#if defined(PTXLAB_HOST_DEVICE) && defined(PTXLAB_CUDA)
+#pragma clang force_cuda_host_device end
+#endif
+
 #ifndef PTXLAB_CUDA
 #define PTXLAB_CUDA
 
@@ -23,9 +28,10 @@
 #define __managed__ _Pragma("GCC error \"ptxlab's header for Clang has no __managed__: write __device__\"")
 
 // A function of this header. Its instructions have the line of the call.
-#define PTXLAB_FN static __inline__ __attribute__((device, always_inline, nodebug))
+#define PTXLAB_FN static __inline__ PTXLAB_DEVICE
 #define PTXLAB_BOTH static constexpr __inline__ __attribute__((host, device, always_inline, nodebug))
 #define PTXLAB_METHOD __attribute__((host, device, always_inline, nodebug)) __inline__
+#define PTXLAB_DEVICE __attribute__((device, always_inline, nodebug))
 #define PTXLAB_LACKS(what, instead) \
     __attribute__((device, unavailable("ptxlab's header for Clang has no " what ": " instead)))
 
@@ -86,7 +92,7 @@ struct dim3 {
 // -- where a thread is --------------------------------------------------------------------------------------
 
 #define PTXLAB_SPECIAL(name, part) \
-    static __inline__ __attribute__((device, always_inline, nodebug)) unsigned ptxlab_##part() { \
+    static __inline__ PTXLAB_DEVICE unsigned ptxlab_##part() { \
         return __nvvm_read_ptx_sreg_##name##_##part(); \
     } \
     __declspec(property(get = ptxlab_##part)) unsigned part;
@@ -95,8 +101,8 @@ struct dim3 {
         PTXLAB_SPECIAL(name, x) \
         PTXLAB_SPECIAL(name, y) \
         PTXLAB_SPECIAL(name, z) \
-        __attribute__((device, always_inline, nodebug)) operator uint3() const { return {x, y, z}; } \
-        __attribute__((device, always_inline, nodebug)) operator dim3() const { return dim3(x, y, z); } \
+        PTXLAB_DEVICE operator uint3() const { return {x, y, z}; } \
+        PTXLAB_DEVICE operator dim3() const { return dim3(x, y, z); } \
     }; \
     extern const __attribute__((device, weak)) ptxlab_##variable variable;
 PTXLAB_INDEX(threadIdx, tid)
@@ -1269,7 +1275,6 @@ PTXLAB_THROUGH_DOUBLE(normcdf)
 PTXLAB_FN float atan2f(float y, float x) { return (float)atan2((double)y, (double)x); }
 PTXLAB_FN float hypotf(float x, float y) { return (float)hypot((double)x, (double)y); }
 
-
 // The names of C++, without the letter f.
 #define PTXLAB_OVERLOAD(name) \
     PTXLAB_FN float name(float x) { return name##f(x); } \
@@ -1319,7 +1324,889 @@ PTXLAB_NO_FUNCTION(erfcx)
 PTXLAB_NO_FUNCTION(normcdfinv)
 PTXLAB_NO_FUNCTION(nextafter)
 
+#endif  // PTXLAB_CUDA
+
+// -- <cuda_fp16.h>, <cuda_bf16.h> ---------------------------------------------------------------------------
+// `T` is the type of 16 bits, `form` its name in PTX, `T2` a pair.
+
+#if (defined(PTXLAB_FP16) || defined(PTXLAB_BF16) || defined(PTXLAB_FP8)) && !defined(PTXLAB_HALVES_DONE)
+#define PTXLAB_HALVES_DONE
+
+#define PTXLAB_BINARY16(name, T, operation) \
+    PTXLAB_FN T name(T x, T y) { \
+        T r; \
+        asm(operation " %0, %1, %2;" : "=h"(r.__x) : "h"(x.__x), "h"(y.__x)); \
+        return r; \
+    }
+#define PTXLAB_TERNARY16(name, T, operation) \
+    PTXLAB_FN T name(T x, T y, T z) { \
+        T r; \
+        asm(operation " %0, %1, %2, %3;" : "=h"(r.__x) : "h"(x.__x), "h"(y.__x), "h"(z.__x)); \
+        return r; \
+    }
+#define PTXLAB_UNARY16(name, T, operation) \
+    PTXLAB_FN T name(T x) { \
+        T r; \
+        asm(operation " %0, %1;" : "=h"(r.__x) : "h"(x.__x)); \
+        return r; \
+    }
+#define PTXLAB_BINARY32(name, T, operation) \
+    PTXLAB_FN T name(T x, T y) { \
+        unsigned r; \
+        asm(operation " %0, %1, %2;" \
+            : "=r"(r) : "r"(__builtin_bit_cast(unsigned, x)), "r"(__builtin_bit_cast(unsigned, y))); \
+        return __builtin_bit_cast(T, r); \
+    }
+#define PTXLAB_TERNARY32(name, T, operation) \
+    PTXLAB_FN T name(T x, T y, T z) { \
+        unsigned r; \
+        asm(operation " %0, %1, %2, %3;" \
+            : "=r"(r) : "r"(__builtin_bit_cast(unsigned, x)), "r"(__builtin_bit_cast(unsigned, y)), \
+              "r"(__builtin_bit_cast(unsigned, z))); \
+        return __builtin_bit_cast(T, r); \
+    }
+#define PTXLAB_UNARY32(name, T, operation) \
+    PTXLAB_FN T name(T x) { \
+        unsigned r; \
+        asm(operation " %0, %1;" : "=r"(r) : "r"(__builtin_bit_cast(unsigned, x))); \
+        return __builtin_bit_cast(T, r); \
+    }
+#define PTXLAB_BY_HALVES(name, T2, name1) \
+    PTXLAB_FN T2 name(T2 v) { return {name1(v.x), name1(v.y)}; }
+
+#define PTXLAB_CLASS16(T, form) \
+    struct __align__(2) T##_raw { unsigned short x; }; \
+    struct __align__(2) T { \
+        unsigned short __x; \
+        T() = default; \
+        PTXLAB_DEVICE T(T##_raw raw) : __x(raw.x) {} \
+        PTXLAB_DEVICE T(float v) { \
+            asm("cvt.rn." form ".f32 %0, %1;" : "=h"(__x) : "f"(v)); \
+        } \
+        PTXLAB_DEVICE T(double v) { ptxlab_set(v); } \
+        PTXLAB_DEVICE T(int v) : T((float)v) {} \
+        PTXLAB_DEVICE T(unsigned v) : T((float)v) {} \
+        PTXLAB_DEVICE T(short v) : T((float)v) {} \
+        PTXLAB_DEVICE T(unsigned short v) : T((float)v) {} \
+        PTXLAB_DEVICE T(long long v) : T((float)v) {} \
+        PTXLAB_DEVICE T(long v) : T((float)v) {} \
+        PTXLAB_DEVICE T(unsigned long v) : T((float)v) {} \
+        PTXLAB_DEVICE T(unsigned long long v) : T((float)v) {} \
+        PTXLAB_DEVICE operator float() const { \
+            float r; \
+            asm("cvt.f32." form " %0, %1;" : "=f"(r) : "h"(__x)); \
+            return r; \
+        } \
+        PTXLAB_DEVICE operator T##_raw() const { return {__x}; } \
+        PTXLAB_DEVICE void ptxlab_set(double v); \
+    };
+PTXLAB_CLASS16(__half, "f16")
+PTXLAB_CLASS16(__nv_bfloat16, "bf16")
+PTXLAB_DEVICE inline void __half::ptxlab_set(double v) {
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(__x) : "d"(v));
+}
+// PTX has no conversion of double to bf16: round to odd on the way through float.
+PTXLAB_DEVICE inline void __nv_bfloat16::ptxlab_set(double v) {
+    const float f = __double2float_rz(v);
+    const unsigned odd = (double)f != v && v == v;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(__x) : "f"(__uint_as_float(__float_as_uint(f) | odd)));
+}
+struct __align__(4) __half2 {
+    __half x, y;
+    __half2() = default;
+    PTXLAB_DEVICE __half2(__half x, __half y) : x(x), y(y) {}
+};
+struct __align__(4) __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+    __nv_bfloat162() = default;
+    PTXLAB_DEVICE __nv_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) : x(x), y(y) {}
+};
+struct __align__(4) __half2_raw { unsigned short x, y; };
+struct __align__(4) __nv_bfloat162_raw { unsigned short x, y; };
+
+// Before sm_90, bf16 has only the fused operation.
+#if __CUDA_ARCH__ >= 900
+PTXLAB_BINARY16(__hadd, __nv_bfloat16, "add.bf16")
+PTXLAB_BINARY16(__hsub, __nv_bfloat16, "sub.bf16")
+PTXLAB_BINARY16(__hmul, __nv_bfloat16, "mul.bf16")
+PTXLAB_BINARY32(__hadd2, __nv_bfloat162, "add.bf16x2")
+PTXLAB_BINARY32(__hsub2, __nv_bfloat162, "sub.bf16x2")
+PTXLAB_BINARY32(__hmul2, __nv_bfloat162, "mul.bf16x2")
+#else
+PTXLAB_TERNARY16(ptxlab_fma, __nv_bfloat16, "fma.rn.bf16")
+PTXLAB_TERNARY32(ptxlab_fma2, __nv_bfloat162, "fma.rn.bf16x2")
+#define PTXLAB_BF16(bits) __builtin_bit_cast(__nv_bfloat16, (unsigned short)bits)
+#define PTXLAB_BF162(bits) __builtin_bit_cast(__nv_bfloat162, bits * 0x10001u)
+PTXLAB_FN __nv_bfloat16 __hadd(__nv_bfloat16 x, __nv_bfloat16 y) { return ptxlab_fma(x, PTXLAB_BF16(0x3f80), y); }
+PTXLAB_FN __nv_bfloat16 __hsub(__nv_bfloat16 x, __nv_bfloat16 y) { return ptxlab_fma(y, PTXLAB_BF16(0xbf80), x); }
+PTXLAB_FN __nv_bfloat16 __hmul(__nv_bfloat16 x, __nv_bfloat16 y) { return ptxlab_fma(x, y, PTXLAB_BF16(0x8000)); }
+PTXLAB_FN __nv_bfloat162 __hadd2(__nv_bfloat162 x, __nv_bfloat162 y) { return ptxlab_fma2(x, PTXLAB_BF162(0x3f80), y); }
+PTXLAB_FN __nv_bfloat162 __hsub2(__nv_bfloat162 x, __nv_bfloat162 y) { return ptxlab_fma2(y, PTXLAB_BF162(0xbf80), x); }
+PTXLAB_FN __nv_bfloat162 __hmul2(__nv_bfloat162 x, __nv_bfloat162 y) { return ptxlab_fma2(x, y, PTXLAB_BF162(0x8000)); }
+#endif
+PTXLAB_BINARY16(__hadd, __half, "add.f16")
+PTXLAB_BINARY16(__hsub, __half, "sub.f16")
+PTXLAB_BINARY16(__hmul, __half, "mul.f16")
+PTXLAB_BINARY16(__hadd_rn, __half, "add.rn.f16")
+PTXLAB_BINARY16(__hsub_rn, __half, "sub.rn.f16")
+PTXLAB_BINARY16(__hmul_rn, __half, "mul.rn.f16")
+PTXLAB_BINARY16(__hadd_sat, __half, "add.sat.f16")
+PTXLAB_BINARY16(__hsub_sat, __half, "sub.sat.f16")
+PTXLAB_BINARY16(__hmul_sat, __half, "mul.sat.f16")
+PTXLAB_TERNARY16(__hfma_sat, __half, "fma.rn.sat.f16")
+PTXLAB_BINARY32(__hadd2, __half2, "add.f16x2")
+PTXLAB_BINARY32(__hsub2, __half2, "sub.f16x2")
+PTXLAB_BINARY32(__hmul2, __half2, "mul.f16x2")
+PTXLAB_BINARY32(__hadd2_rn, __half2, "add.rn.f16x2")
+PTXLAB_BINARY32(__hsub2_rn, __half2, "sub.rn.f16x2")
+PTXLAB_BINARY32(__hmul2_rn, __half2, "mul.rn.f16x2")
+PTXLAB_BINARY32(__hadd2_sat, __half2, "add.sat.f16x2")
+PTXLAB_BINARY32(__hsub2_sat, __half2, "sub.sat.f16x2")
+PTXLAB_BINARY32(__hmul2_sat, __half2, "mul.sat.f16x2")
+PTXLAB_TERNARY32(__hfma2_sat, __half2, "fma.rn.sat.f16x2")
+
+PTXLAB_FN __half ptxlab_quotient(__half x, __half y) { return (__half)__fdiv_rn((float)x, (float)y); }
+PTXLAB_FN __nv_bfloat16 ptxlab_quotient(__nv_bfloat16 x, __nv_bfloat16 y) {
+    const float divisor = (float)y, scale = fabsf(divisor) >= 0x1p126f ? 0.25f : 1.0f;  // as div.approx needs it
+    return (__nv_bfloat16)__fmul_rn(__fdividef((float)x, divisor * scale), scale);
+}
+
+#define PTXLAB_OPERATOR2(T, symbol, function) \
+    PTXLAB_FN T operator symbol(T x, T y) { return function(x, y); } \
+    PTXLAB_FN T& operator symbol##=(T& x, T y) { return x = function(x, y); }
+#define PTXLAB_COMPARISON(T, T2, name, symbol) \
+    PTXLAB_FN bool operator symbol(T x, T y) { return (float)x symbol (float)y; } \
+    PTXLAB_FN bool __h##name(T x, T y) { return (float)x symbol (float)y; } \
+    PTXLAB_FN T2 __h##name##2(T2 v, T2 w) { \
+        return {T((float)(v.x symbol w.x)), T((float)(v.y symbol w.y))}; \
+    } \
+    PTXLAB_FN unsigned __h##name##2_mask(T2 v, T2 w) { \
+        return (v.x symbol w.x ? 0xffffu : 0u) | (v.y symbol w.y ? 0xffff0000u : 0u); \
+    } \
+    PTXLAB_FN bool __hb##name##2(T2 v, T2 w) { return v.x symbol w.x && v.y symbol w.y; } \
+    PTXLAB_FN bool operator symbol(T2 v, T2 w) { return v.x symbol w.x && v.y symbol w.y; }
+#define PTXLAB_UNORDERED(T, name, opposite) \
+    PTXLAB_FN bool __h##name##u(T x, T y) { return !((float)x opposite (float)y); }
+#define PTXLAB_ROUND_TO(T, from, mode, form) \
+    PTXLAB_FN T __float2##from##_##mode(float x) { \
+        T r; \
+        asm("cvt." #mode "." form ".f32 %0, %1;" : "=h"(r.__x) : "f"(x)); \
+        return r; \
+    }
+#define PTXLAB_WITH_INTEGER(T, from, name, type) \
+    PTXLAB_FN type __##from##2##name##_rn(T x) { return __float2##name##_rn((float)x); } \
+    PTXLAB_FN type __##from##2##name##_rz(T x) { return __float2##name##_rz((float)x); } \
+    PTXLAB_FN type __##from##2##name##_ru(T x) { return __float2##name##_ru((float)x); } \
+    PTXLAB_FN type __##from##2##name##_rd(T x) { return __float2##name##_rd((float)x); } \
+    PTXLAB_FN T __##name##2##from##_rn(type x) { return T(x); }
+#define PTXLAB_ARITHMETIC16(T, T2, from, form) \
+    PTXLAB_TERNARY16(__hfma, T, "fma.rn." form) \
+    PTXLAB_TERNARY32(__hfma2, T2, "fma.rn." form "x2") \
+    PTXLAB_TERNARY16(__hfma_relu, T, "fma.rn.relu." form) \
+    PTXLAB_TERNARY32(__hfma2_relu, T2, "fma.rn.relu." form "x2") \
+    PTXLAB_BINARY16(__hmin, T, "min." form) \
+    PTXLAB_BINARY16(__hmax, T, "max." form) \
+    PTXLAB_BINARY16(__hmin_nan, T, "min.NaN." form) \
+    PTXLAB_BINARY16(__hmax_nan, T, "max.NaN." form) \
+    PTXLAB_BINARY32(__hmin2, T2, "min." form "x2") \
+    PTXLAB_BINARY32(__hmax2, T2, "max." form "x2") \
+    PTXLAB_BINARY32(__hmin2_nan, T2, "min.NaN." form "x2") \
+    PTXLAB_BINARY32(__hmax2_nan, T2, "max.NaN." form "x2") \
+    PTXLAB_UNARY16(__hneg, T, "neg." form) \
+    PTXLAB_UNARY16(__habs, T, "abs." form) \
+    PTXLAB_UNARY32(__hneg2, T2, "neg." form "x2") \
+    PTXLAB_UNARY32(__habs2, T2, "abs." form "x2") \
+    PTXLAB_FN T __hdiv(T x, T y) { return ptxlab_quotient(x, y); } \
+    PTXLAB_FN T2 __h2div(T2 v, T2 w) { return {ptxlab_quotient(v.x, w.x), ptxlab_quotient(v.y, w.y)}; } \
+    PTXLAB_OPERATOR2(T, +, __hadd) \
+    PTXLAB_OPERATOR2(T, -, __hsub) \
+    PTXLAB_OPERATOR2(T, *, __hmul) \
+    PTXLAB_OPERATOR2(T, /, __hdiv) \
+    PTXLAB_OPERATOR2(T2, +, __hadd2) \
+    PTXLAB_OPERATOR2(T2, -, __hsub2) \
+    PTXLAB_OPERATOR2(T2, *, __hmul2) \
+    PTXLAB_OPERATOR2(T2, /, __h2div) \
+    PTXLAB_FN T operator-(T x) { return __hneg(x); } \
+    PTXLAB_FN T operator+(T x) { return x; } \
+    PTXLAB_FN T2 operator-(T2 v) { return __hneg2(v); } \
+    PTXLAB_FN T& operator++(T& x) { return x = x + T(1.0f); } \
+    PTXLAB_FN T& operator--(T& x) { return x = x - T(1.0f); } \
+    PTXLAB_COMPARISON(T, T2, eq, ==) \
+    PTXLAB_COMPARISON(T, T2, ne, !=) \
+    PTXLAB_COMPARISON(T, T2, lt, <) \
+    PTXLAB_COMPARISON(T, T2, le, <=) \
+    PTXLAB_COMPARISON(T, T2, gt, >) \
+    PTXLAB_COMPARISON(T, T2, ge, >=) \
+    PTXLAB_UNORDERED(T, lt, >=) \
+    PTXLAB_UNORDERED(T, le, >) \
+    PTXLAB_UNORDERED(T, gt, <=) \
+    PTXLAB_UNORDERED(T, ge, <) \
+    PTXLAB_FN bool __hisnan(T x) { return __builtin_isnan((float)x); } \
+    PTXLAB_FN int __hisinf(T x) { return __builtin_isinf((float)x) ? ((float)x > 0 ? 1 : -1) : 0; } \
+    PTXLAB_FN T2 __hisnan2(T2 v) { return {T((float)__hisnan(v.x)), T((float)__hisnan(v.y))}; } \
+    PTXLAB_FN T __float2##from(float x) { return T(x); } \
+    PTXLAB_FN T __double2##from(double x) { return T(x); } \
+    PTXLAB_ROUND_TO(T, from, rn, form) \
+    PTXLAB_ROUND_TO(T, from, rz, form) \
+    PTXLAB_FN float __##from##2float(T x) { return (float)x; } \
+    PTXLAB_WITH_INTEGER(T, from, int, int) \
+    PTXLAB_WITH_INTEGER(T, from, uint, unsigned) \
+    PTXLAB_WITH_INTEGER(T, from, ll, long long) \
+    PTXLAB_WITH_INTEGER(T, from, ull, unsigned long long) \
+    PTXLAB_FN unsigned short __##from##_as_ushort(T x) { return x.__x; } \
+    PTXLAB_FN short __##from##_as_short(T x) { return (short)x.__x; } \
+    PTXLAB_FN T __ushort_as_##from(unsigned short x) { return __builtin_bit_cast(T, x); } \
+    PTXLAB_FN T __short_as_##from(short x) { return __builtin_bit_cast(T, x); } \
+    PTXLAB_FN T2 __floats2##from##2_rn(float x, float y) { \
+        unsigned r; \
+        asm("cvt.rn." form "x2.f32 %0, %1, %2;" : "=r"(r) : "f"(y), "f"(x)); \
+        return __builtin_bit_cast(T2, r); \
+    } \
+    PTXLAB_FN T2 __float22##from##2_rn(float2 v) { return __floats2##from##2_rn(v.x, v.y); } \
+    PTXLAB_FN T2 __float2##from##2_rn(float x) { return __floats2##from##2_rn(x, x); } \
+    PTXLAB_FN float2 __##from##22float2(T2 v) { return {(float)v.x, (float)v.y}; } \
+    PTXLAB_FN T2 __halves2##from##2(T x, T y) { return {x, y}; } \
+    PTXLAB_FN T2 make_##from##2(T x, T y) { return {x, y}; } \
+    PTXLAB_FN T2 __##from##2##from##2(T x) { return {x, x}; } \
+    PTXLAB_FN T __low2##from(T2 v) { return v.x; } \
+    PTXLAB_FN T __high2##from(T2 v) { return v.y; } \
+    PTXLAB_FN T2 __low2##from##2(T2 v) { return {v.x, v.x}; } \
+    PTXLAB_FN T2 __high2##from##2(T2 v) { return {v.y, v.y}; } \
+    PTXLAB_FN T2 __lows2##from##2(T2 v, T2 w) { return {v.x, w.x}; } \
+    PTXLAB_FN T2 __highs2##from##2(T2 v, T2 w) { return {v.y, w.y}; } \
+    PTXLAB_FN float __low2float(T2 v) { return (float)v.x; } \
+    PTXLAB_FN float __high2float(T2 v) { return (float)v.y; } \
+    PTXLAB_FN T2 __lowhigh2highlow(T2 v) { return {v.y, v.x}; } \
+    PTXLAB_FN T hexp(T x) { return T(expf((float)x)); } \
+    PTXLAB_FN T hexp2(T x) { return T(exp2f((float)x)); } \
+    PTXLAB_FN T hexp10(T x) { return T(exp10f((float)x)); } \
+    PTXLAB_FN T hlog(T x) { return T(logf((float)x)); } \
+    PTXLAB_FN T hlog2(T x) { return T(log2f((float)x)); } \
+    PTXLAB_FN T hlog10(T x) { return T(log10f((float)x)); } \
+    PTXLAB_FN T hsin(T x) { return T(sinf((float)x)); } \
+    PTXLAB_FN T hcos(T x) { return T(cosf((float)x)); } \
+    PTXLAB_FN T htanh(T x) { return T(tanhf((float)x)); } \
+    PTXLAB_UNARY16(htanh_approx, T, "tanh.approx." form) \
+    PTXLAB_UNARY32(h2tanh_approx, T2, "tanh.approx." form "x2") \
+    PTXLAB_FN T hsqrt(T x) { return T(__fsqrt_rn((float)x)); } \
+    PTXLAB_FN T hrsqrt(T x) { return T(rsqrtf((float)x)); } \
+    PTXLAB_FN T hrcp(T x) { return T(ptxlab_rcp_ftz((float)x)); } \
+    PTXLAB_FN T hfloor(T x) { return T(floorf((float)x)); } \
+    PTXLAB_FN T hceil(T x) { return T(ceilf((float)x)); } \
+    PTXLAB_FN T htrunc(T x) { return T(truncf((float)x)); } \
+    PTXLAB_FN T hrint(T x) { return T(rintf((float)x)); } \
+    PTXLAB_BY_HALVES(h2exp, T2, hexp) \
+    PTXLAB_BY_HALVES(h2exp2, T2, hexp2) \
+    PTXLAB_BY_HALVES(h2log, T2, hlog) \
+    PTXLAB_BY_HALVES(h2log2, T2, hlog2) \
+    PTXLAB_BY_HALVES(h2sin, T2, hsin) \
+    PTXLAB_BY_HALVES(h2cos, T2, hcos) \
+    PTXLAB_BY_HALVES(h2tanh, T2, htanh) \
+    PTXLAB_BY_HALVES(h2sqrt, T2, hsqrt) \
+    PTXLAB_BY_HALVES(h2rsqrt, T2, hrsqrt) \
+    PTXLAB_BY_HALVES(h2rcp, T2, hrcp) \
+    PTXLAB_BY_HALVES(h2floor, T2, hfloor) \
+    PTXLAB_BY_HALVES(h2ceil, T2, hceil) \
+    PTXLAB_BY_HALVES(h2trunc, T2, htrunc) \
+    PTXLAB_BY_HALVES(h2rint, T2, hrint) \
+    PTXLAB_FN T2 atomicAdd(T2* address, T2 value) { \
+        unsigned r; \
+        asm volatile("atom.add.noftz." form "x2 %0, [%1], %2;" \
+                     : "=r"(r) : "l"(address), "r"(__builtin_bit_cast(unsigned, value)) : "memory"); \
+        return __builtin_bit_cast(T2, r); \
+    } \
+    PTXLAB_FN T atomicAdd(T* address, T value) { \
+        T r; \
+        asm volatile("atom.add.noftz." form " %0, [%1], %2;" \
+                     : "=h"(r.__x) : "l"(address), "h"(value.__x) : "memory"); \
+        return r; \
+    } \
+    PTXLAB_FN T __ldg(const T* p) { return __builtin_bit_cast(T, __ldg((const unsigned short*)p)); } \
+    PTXLAB_FN T2 __ldg(const T2* p) { return __builtin_bit_cast(T2, __ldg((const unsigned*)p)); } \
+    PTXLAB_SHUFFLES(T2, unsigned) \
+    PTXLAB_SHUFFLE16(T, __shfl_sync, int) \
+    PTXLAB_SHUFFLE16(T, __shfl_up_sync, unsigned) \
+    PTXLAB_SHUFFLE16(T, __shfl_down_sync, unsigned) \
+    PTXLAB_SHUFFLE16(T, __shfl_xor_sync, int)
+#define PTXLAB_SHUFFLE16(T, name, type) \
+    PTXLAB_FN T name(unsigned mask, T value, type lane, int width = 32) { \
+        return __builtin_bit_cast(T, (unsigned short)name(mask, (unsigned)value.__x, lane, width)); \
+    }
+PTXLAB_ARITHMETIC16(__half, __half2, half, "f16")
+PTXLAB_ARITHMETIC16(__nv_bfloat16, __nv_bfloat162, bfloat16, "bf16")
+#endif
+
+#ifdef PTXLAB_FP16
+typedef __half half;
+typedef __half2 half2;
+typedef __half nv_half;
+typedef __half2 nv_half2;
+#endif
+#ifdef PTXLAB_BF16
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+#endif
+
+// -- <cuda_fp8.h> -------------------------------------------------------------------------------------------
+
+#if defined(PTXLAB_FP8) && !defined(PTXLAB_FP8_DONE)
+#define PTXLAB_FP8_DONE
+#if __CUDA_ARCH__ < 890
+#error "ptxlab's header for Clang has FP8 from sm_89 on, as PTX has: choose such a target, or compile with NVRTC"
+#endif
+typedef unsigned char __nv_fp8_storage_t;
+typedef unsigned short __nv_fp8x2_storage_t;
+typedef unsigned int __nv_fp8x4_storage_t;
+enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
+enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
+
+PTXLAB_FN __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 v, __nv_saturation_t saturation,
+                                                        __nv_fp8_interpretation_t kind) {
+    unsigned short r;
+    if (kind == __NV_E4M3) asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(v.y), "f"(v.x));
+    else asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(v.y), "f"(v.x));
+    if (saturation == __NV_NOSAT) {  // PTX saturates only: what rounds beyond the largest becomes NaN or infinity
+        const auto beyond = [=](float x) { return kind == __NV_E4M3 ? fabsf(x) > 464.0f : fabsf(x) >= 61440.0f; };
+        const unsigned low = kind == __NV_E4M3 ? 0x7f : 0x7c;
+        if (beyond(v.x)) r = (r & 0xff80) | low;
+        if (beyond(v.y)) r = (r & 0x80ff) | low << 8;
+    }
+    return r;
+}
+PTXLAB_FN __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturation,
+                                                   __nv_fp8_interpretation_t kind) {
+    return (__nv_fp8_storage_t)__nv_cvt_float2_to_fp8x2({x, 0.0f}, saturation, kind);
+}
+PTXLAB_FN __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturation,
+                                                     __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8((float)__half(x), saturation, kind);
+}
+PTXLAB_FN __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturation,
+                                                         __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8((float)__nv_bfloat16(x), saturation, kind);
+}
+PTXLAB_FN __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw v, __nv_saturation_t saturation,
+                                                          __nv_fp8_interpretation_t kind) {
+    const float2 pair = {(float)__builtin_bit_cast(__half, v.x), (float)__builtin_bit_cast(__half, v.y)};
+    return __nv_cvt_float2_to_fp8x2(pair, saturation, kind);
+}
+PTXLAB_FN __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t v, __nv_fp8_interpretation_t kind) {
+    unsigned r;
+    if (kind == __NV_E4M3) asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(v));
+    else asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"(v));
+    return __builtin_bit_cast(__half2_raw, r);
+}
+PTXLAB_FN __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
+    return {__nv_cvt_fp8x2_to_halfraw2(x, kind).x};
+}
+PTXLAB_FN float2 ptxlab_from_fp8x2(__nv_fp8x2_storage_t v, __nv_fp8_interpretation_t kind) {
+    const __half2 pair = __builtin_bit_cast(__half2, __nv_cvt_fp8x2_to_halfraw2(v, kind));
+    return {(float)pair.x, (float)pair.y};
+}
+
+#define PTXLAB_CLASS8(name, kind) \
+    struct __nv_fp8_##name { \
+        __nv_fp8_storage_t __x; \
+        __nv_fp8_##name() = default; \
+        PTXLAB_DEVICE explicit __nv_fp8_##name(float x) : __x(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, kind)) {} \
+        PTXLAB_DEVICE explicit __nv_fp8_##name(double x) : __nv_fp8_##name((float)x) {} \
+        PTXLAB_DEVICE explicit __nv_fp8_##name(int x) : __nv_fp8_##name((float)x) {} \
+        PTXLAB_DEVICE explicit __nv_fp8_##name(__half x) : __nv_fp8_##name((float)x) {} \
+        PTXLAB_DEVICE explicit __nv_fp8_##name(__nv_bfloat16 x) : __nv_fp8_##name((float)x) {} \
+        PTXLAB_DEVICE explicit operator float() const { return ptxlab_from_fp8x2(__x, kind).x; } \
+        PTXLAB_DEVICE explicit operator __half() const { return __half(__nv_cvt_fp8_to_halfraw(__x, kind)); } \
+        PTXLAB_DEVICE explicit operator __nv_bfloat16() const { return __nv_bfloat16((float)*this); } \
+        PTXLAB_DEVICE explicit operator double() const { return (float)*this; } \
+        PTXLAB_DEVICE explicit operator int() const { return (int)(float)*this; } \
+    }; \
+    struct __align__(2) __nv_fp8x2_##name { \
+        __nv_fp8x2_storage_t __x; \
+        __nv_fp8x2_##name() = default; \
+        PTXLAB_DEVICE explicit __nv_fp8x2_##name(float2 v) : __x(__nv_cvt_float2_to_fp8x2(v, __NV_SATFINITE, kind)) {} \
+        PTXLAB_DEVICE explicit __nv_fp8x2_##name(__half2 v) : __nv_fp8x2_##name(float2{(float)v.x, (float)v.y}) {} \
+        PTXLAB_DEVICE explicit operator float2() const { return ptxlab_from_fp8x2(__x, kind); } \
+        PTXLAB_DEVICE explicit operator __half2() const { \
+            return __builtin_bit_cast(__half2, __nv_cvt_fp8x2_to_halfraw2(__x, kind)); \
+        } \
+    }; \
+    struct __align__(4) __nv_fp8x4_##name { \
+        __nv_fp8x4_storage_t __x; \
+        __nv_fp8x4_##name() = default; \
+        PTXLAB_DEVICE explicit __nv_fp8x4_##name(float4 v) \
+            : __x(__nv_cvt_float2_to_fp8x2({v.x, v.y}, __NV_SATFINITE, kind) \
+                  | (unsigned)__nv_cvt_float2_to_fp8x2({v.z, v.w}, __NV_SATFINITE, kind) << 16) {} \
+        PTXLAB_DEVICE explicit operator float4() const { \
+            const float2 low = ptxlab_from_fp8x2((unsigned short)__x, kind); \
+            const float2 high = ptxlab_from_fp8x2((unsigned short)(__x >> 16), kind); \
+            return {low.x, low.y, high.x, high.y}; \
+        } \
+    };
+PTXLAB_CLASS8(e4m3, __NV_E4M3)
+PTXLAB_CLASS8(e5m2, __NV_E5M2)
+#endif
+
+// -- <cuda_pipeline.h> --------------------------------------------------------------------------------------
+
+#if (defined(PTXLAB_PIPELINE) || defined(PTXLAB_BARRIER) || defined(PTXLAB_GROUPS)) && !defined(PTXLAB_PIPELINE_DONE)
+#define PTXLAB_PIPELINE_DONE
+PTXLAB_FN void __pipeline_memcpy_async(void* shared, const void* global, size_t size, size_t zeros = 0) {
+    const unsigned to = (unsigned)__cvta_generic_to_shared(shared), used = (unsigned)(size - zeros);
+    if (size == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(global), "rn"(used) : "memory");
+    else if (size == 8)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"(to), "l"(global), "rn"(used) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(to), "l"(global), "rn"(used) : "memory");
+}
+PTXLAB_VOLATILE(__pipeline_commit, "cp.async.commit_group;")
+#define PTXLAB_WAIT_GROUP(count) case count: asm volatile("cp.async.wait_group " #count ";" ::: "memory"); break;
+PTXLAB_FN void __pipeline_wait_prior(size_t count) {
+    switch (count) {
+        PTXLAB_WAIT_GROUP(0)
+        PTXLAB_WAIT_GROUP(1)
+        PTXLAB_WAIT_GROUP(2)
+        PTXLAB_WAIT_GROUP(3)
+        PTXLAB_WAIT_GROUP(4)
+        PTXLAB_WAIT_GROUP(5)
+        PTXLAB_WAIT_GROUP(6)
+        PTXLAB_WAIT_GROUP(7)
+        default: asm volatile("cp.async.wait_group 8;" ::: "memory");
+    }
+}
+#endif
+
+// -- <cooperative_groups.h> ---------------------------------------------------------------------------------
+
+#if defined(PTXLAB_GROUPS) && !defined(PTXLAB_GROUPS_DONE)
+#define PTXLAB_GROUPS_DONE
+namespace cooperative_groups {
+struct thread_block {
+    PTXLAB_DEVICE static unsigned thread_rank() {
+        return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    }
+    PTXLAB_DEVICE static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+    PTXLAB_DEVICE static unsigned size() { return num_threads(); }
+    PTXLAB_DEVICE static dim3 group_index() { return blockIdx; }
+    PTXLAB_DEVICE static dim3 thread_index() { return threadIdx; }
+    PTXLAB_DEVICE static dim3 group_dim() { return blockDim; }
+    PTXLAB_DEVICE static dim3 dim_threads() { return blockDim; }
+    PTXLAB_DEVICE static void sync() { __syncthreads(); }
+};
+PTXLAB_FN thread_block this_thread_block() { return {}; }
+
+// The lanes of a warp that work together: `mask` has a bit for each.
+struct ptxlab_lanes {
+    unsigned mask;
+    PTXLAB_DEVICE unsigned thread_rank() const { return __popc(mask & __lanemask_lt()); }
+    PTXLAB_DEVICE unsigned num_threads() const { return __popc(mask); }
+    PTXLAB_DEVICE unsigned size() const { return num_threads(); }
+    PTXLAB_DEVICE void sync() const { __syncwarp(mask); }
+    PTXLAB_DEVICE int any(int predicate) const { return __any_sync(mask, predicate); }
+    PTXLAB_DEVICE int all(int predicate) const { return __all_sync(mask, predicate); }
+    template <class T> PTXLAB_DEVICE unsigned match_any(T value) const { return packed(__match_any_sync(mask, value)); }
+    PTXLAB_DEVICE unsigned ballot(int predicate) const { return packed(__ballot_sync(mask, predicate)); }
+    // The bits of the group's lanes, side by side.
+    PTXLAB_DEVICE unsigned packed(unsigned lanes) const {
+        unsigned result = 0;
+        for (unsigned rest = mask, bit = 1; rest; rest &= rest - 1, bit += bit)
+            if (lanes & rest & -rest) result |= bit;
+        return result;
+    }
+    PTXLAB_DEVICE int lane_of(unsigned rank) const {
+        unsigned rest = mask;
+        for (; rank > 0; --rank) rest &= rest - 1;
+        return __ffs((int)rest) - 1;
+    }
+};
+struct coalesced_group : ptxlab_lanes {
+    template <class T> PTXLAB_DEVICE T shfl(T value, int rank) const { return __shfl_sync(mask, value, lane_of(rank)); }
+    template <class T> PTXLAB_DEVICE T shfl_down(T value, unsigned delta) const {
+        const unsigned rank = thread_rank() + delta;
+        return __shfl_sync(mask, value, lane_of(rank < num_threads() ? rank : thread_rank()));
+    }
+    template <class T> PTXLAB_DEVICE T shfl_up(T value, unsigned delta) const {
+        const unsigned rank = thread_rank();
+        return __shfl_sync(mask, value, lane_of(rank >= delta ? rank - delta : rank));
+    }
+};
+PTXLAB_FN coalesced_group coalesced_threads() { return {{__activemask()}}; }
+
+template <unsigned Size, class Parent = void> struct thread_block_tile : ptxlab_lanes {
+    static_assert(Size <= 32 && (Size & (Size - 1)) == 0, "a tile of 1, 2, 4, 8, 16 or 32 threads");
+    PTXLAB_DEVICE static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
+    PTXLAB_DEVICE static constexpr unsigned num_threads() { return Size; }
+    PTXLAB_DEVICE static constexpr unsigned size() { return Size; }
+    PTXLAB_DEVICE static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
+    PTXLAB_DEVICE static unsigned meta_group_size() { return (thread_block::num_threads() + Size - 1) / Size; }
+    PTXLAB_DEVICE unsigned ballot(int predicate) const { return shifted(__ballot_sync(mask, predicate)); }
+    template <class T> PTXLAB_DEVICE unsigned match_any(T value) const { return shifted(__match_any_sync(mask, value)); }
+    PTXLAB_DEVICE unsigned shifted(unsigned lanes) const { return lanes >> (__ffs((int)mask) - 1); }
+    template <class T> PTXLAB_DEVICE T shfl(T value, int rank) const { return __shfl_sync(mask, value, rank, Size); }
+    template <class T> PTXLAB_DEVICE T shfl_up(T value, unsigned delta) const {
+        return __shfl_up_sync(mask, value, delta, Size);
+    }
+    template <class T> PTXLAB_DEVICE T shfl_down(T value, unsigned delta) const {
+        return __shfl_down_sync(mask, value, delta, Size);
+    }
+    template <class T> PTXLAB_DEVICE T shfl_xor(T value, unsigned lanes) const {
+        return __shfl_xor_sync(mask, value, lanes, Size);
+    }
+};
+template <unsigned Size, class Parent> PTXLAB_FN thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
+    const unsigned first = thread_block::thread_rank() % 32 / Size * Size;
+    return {{(Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << first}};
+}
+
+struct cluster_group {
+    PTXLAB_DEVICE static void barrier_arrive() { __cluster_barrier_arrive(); }
+    PTXLAB_DEVICE static void barrier_wait() { __cluster_barrier_wait(); }
+    PTXLAB_DEVICE static void sync() { barrier_arrive(), barrier_wait(); }
+    PTXLAB_DEVICE static unsigned block_rank() { unsigned r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+    PTXLAB_DEVICE static unsigned num_blocks() { unsigned r; asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r)); return r; }
+    PTXLAB_DEVICE static dim3 block_index() {
+        unsigned x, y, z;
+        asm("mov.u32 %0, %%cluster_ctaid.x; mov.u32 %1, %%cluster_ctaid.y; mov.u32 %2, %%cluster_ctaid.z;"
+            : "=r"(x), "=r"(y), "=r"(z));
+        return dim3(x, y, z);
+    }
+    PTXLAB_DEVICE static dim3 dim_blocks() {
+        unsigned x, y, z;
+        asm("mov.u32 %0, %%cluster_nctaid.x; mov.u32 %1, %%cluster_nctaid.y; mov.u32 %2, %%cluster_nctaid.z;"
+            : "=r"(x), "=r"(y), "=r"(z));
+        return dim3(x, y, z);
+    }
+    PTXLAB_DEVICE static unsigned num_threads() { return num_blocks() * thread_block::num_threads(); }
+    PTXLAB_DEVICE static unsigned size() { return num_threads(); }
+    PTXLAB_DEVICE static unsigned thread_rank() {
+        return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
+    }
+    template <class T> PTXLAB_DEVICE static T* map_shared_rank(T* p, unsigned rank) {
+        T* r;
+        asm("mapa.u64 %0, %1, %2;" : "=l"(r) : "l"(p), "r"(rank));
+        return r;
+    }
+    PTXLAB_DEVICE static unsigned query_shared_rank(const void* p) {
+        unsigned r;
+        asm("getctarank.u64 %0, %1;" : "=r"(r) : "l"(p));
+        return r;
+    }
+};
+PTXLAB_FN cluster_group this_cluster() { return {}; }
+
+struct grid_group {
+    PTXLAB_DEVICE static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    PTXLAB_DEVICE static unsigned long long block_rank() {
+        return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    }
+    PTXLAB_DEVICE static dim3 dim_blocks() { return gridDim; }
+    PTXLAB_DEVICE static dim3 block_index() { return blockIdx; }
+    PTXLAB_DEVICE static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
+    PTXLAB_DEVICE static unsigned long long size() { return num_threads(); }
+    PTXLAB_DEVICE static unsigned long long thread_rank() {
+        return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
+    }
+    PTXLAB_DEVICE static bool is_valid() { return workspace() != nullptr; }
+    // A cooperative launch brings a word in which blocks count; its upper bit says which round it is.
+    PTXLAB_DEVICE static volatile unsigned* workspace() {
+        unsigned high, low;
+        asm volatile("mov.u32 %0, %%envreg1;" : "=r"(high));
+        asm volatile("mov.u32 %0, %%envreg2;" : "=r"(low));
+        const unsigned long long base = (unsigned long long)high << 32 | low;
+        return base ? (volatile unsigned*)(base + 4) : nullptr;
+    }
+    PTXLAB_DEVICE static void sync() {
+        __syncthreads();
+        if (thread_block::thread_rank() == 0) {
+            volatile unsigned* arrived = workspace();
+            const unsigned step = block_rank() ? 1 : 0x80000000u - ((unsigned)num_blocks() - 1);
+            __threadfence();
+            const unsigned before = atomicAdd((unsigned*)arrived, step);
+            while (((before ^ *arrived) & 0x80000000u) == 0) {}
+            __threadfence();
+        }
+        __syncthreads();
+    }
+};
+PTXLAB_FN grid_group this_grid() { return {}; }
+template <class Group> PTXLAB_FN void sync(const Group& group) { group.sync(); }
+
+#define PTXLAB_OPERATION(name, expression) \
+    template <class T> struct name { PTXLAB_DEVICE T operator()(T x, T y) const { return expression; } };
+PTXLAB_OPERATION(plus, x + y)
+PTXLAB_OPERATION(less, y < x ? y : x)
+PTXLAB_OPERATION(greater, x < y ? y : x)
+PTXLAB_OPERATION(bit_and, x & y)
+PTXLAB_OPERATION(bit_or, x | y)
+PTXLAB_OPERATION(bit_xor, x ^ y)
+template <unsigned Size, class Parent, class T, class Operation>
+PTXLAB_FN T reduce(const thread_block_tile<Size, Parent>& tile, T value, Operation operation) {
+#pragma unroll
+    for (unsigned step = Size / 2; step > 0; step /= 2) value = operation(value, tile.shfl_xor(value, step));
+    return value;
+}
+template <class T, class Operation>
+PTXLAB_FN T reduce(const coalesced_group& group, T value, Operation operation) {
+    T result = group.shfl(value, 0);
+    for (unsigned rank = 1; rank < group.num_threads(); ++rank) result = operation(result, group.shfl(value, rank));
+    return result;
+}
+// A copy by all threads of a group, 16 bytes each where the addresses allow it.
+template <class Group> PTXLAB_FN void memcpy_async(const Group& group, void* to, const void* from, size_t bytes) {
+    const size_t low = ((size_t)to | (size_t)from | bytes) & 15, width = low == 0 ? 16 : low % 8 == 0 ? 8 : 4;
+    for (size_t at = group.thread_rank() * width; at < bytes; at += group.num_threads() * width)
+        __pipeline_memcpy_async((char*)to + at, (const char*)from + at, width);
+    __pipeline_commit();
+}
+template <class Group> PTXLAB_FN void wait(const Group& group) { __pipeline_wait_prior(0), group.sync(); }
+template <unsigned Stages, class Group> PTXLAB_FN void wait_prior(const Group& group) {
+    __pipeline_wait_prior(Stages), group.sync();
+}
+}
+#endif
+
+// -- <cuda/barrier>, <cuda/pipeline> ------------------------------------------------------------------------
+
+#if defined(PTXLAB_BARRIER) && !defined(PTXLAB_BARRIER_DONE)
+#define PTXLAB_BARRIER_DONE
+namespace cuda {
+#ifndef PTXLAB_SCOPES
+#define PTXLAB_SCOPES
+enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
+#endif
+template <size_t Alignment> struct aligned_size_t {
+    size_t value;
+    PTXLAB_DEVICE explicit aligned_size_t(size_t value) : value(value) {}
+    PTXLAB_DEVICE operator size_t() const { return value; }
+};
+template <thread_scope Scope> struct barrier {
+    static_assert(Scope == thread_scope_block, "cuda::barrier of ptxlab's header for Clang is that of a block");
+    unsigned long long state;
+    typedef unsigned long long arrival_token;
+    PTXLAB_DEVICE unsigned address() const { return (unsigned)__cvta_generic_to_shared(&state); }
+    PTXLAB_DEVICE arrival_token arrive(ptrdiff_t count = 1) {
+        arrival_token token;
+        asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], %2;"
+                     : "=l"(token) : "r"(address()), "r"((unsigned)count) : "memory");
+        return token;
+    }
+    PTXLAB_DEVICE void wait(arrival_token token) const {
+        unsigned done;
+        do
+            asm volatile("{ .reg .pred p; mbarrier.try_wait.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                         : "=r"(done) : "r"(address()), "l"(token) : "memory");
+        while (!done);
+    }
+    PTXLAB_DEVICE void wait_parity(bool parity) const {
+        unsigned done;
+        do
+            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                         : "=r"(done) : "r"(address()), "r"((unsigned)parity) : "memory");
+        while (!done);
+    }
+    PTXLAB_DEVICE void arrive_and_wait() { wait(arrive()); }
+    PTXLAB_DEVICE void arrive_and_drop() {
+        asm volatile("mbarrier.arrive_drop.shared::cta.b64 _, [%0];" :: "r"(address()) : "memory");
+    }
+};
+template <thread_scope Scope> PTXLAB_FN void init(barrier<Scope>* bar, ptrdiff_t count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar->address()), "r"((unsigned)count) : "memory");
+}
+namespace device {
+template <thread_scope Scope> PTXLAB_FN unsigned long long* barrier_native_handle(barrier<Scope>& bar) {
+    return &bar.state;
+}
+template <thread_scope Scope>
+PTXLAB_FN unsigned long long barrier_arrive_tx(barrier<Scope>& bar, ptrdiff_t count, ptrdiff_t bytes) {
+    unsigned long long token;
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
+                 :: "r"(bar.address()), "r"((unsigned)bytes) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], %2;"
+                 : "=l"(token) : "r"(bar.address()), "r"((unsigned)count) : "memory");
+    return token;
+}
+}
+// A pipeline of one thread: each stage is a group of cp.async.
+template <thread_scope Scope> struct pipeline {
+    static_assert(Scope == thread_scope_thread, "cuda::pipeline of ptxlab's header for Clang is that of a thread");
+    unsigned committed = 0, consumed = 0;
+    PTXLAB_DEVICE pipeline() {}
+    PTXLAB_DEVICE void producer_acquire() {}
+    PTXLAB_DEVICE void producer_commit() { ++committed, __pipeline_commit(); }
+    PTXLAB_DEVICE void consumer_wait() { __pipeline_wait_prior(committed - consumed - 1); }
+    PTXLAB_DEVICE void consumer_release() { ++consumed; }
+};
+PTXLAB_FN pipeline<thread_scope_thread> make_pipeline() { return {}; }
+template <unsigned Stages, thread_scope Scope> PTXLAB_FN void pipeline_consumer_wait_prior(pipeline<Scope>&) {
+    __pipeline_wait_prior(Stages);
+}
+template <thread_scope Scope>
+PTXLAB_FN void memcpy_async(void* to, const void* from, size_t bytes, pipeline<Scope>&) {
+    const size_t low = ((size_t)to | (size_t)from | bytes) & 15, width = low == 0 ? 16 : low % 8 == 0 ? 8 : 4;
+    for (size_t at = 0; at < bytes; at += width)
+        __pipeline_memcpy_async((char*)to + at, (const char*)from + at, width);
+}
+template <thread_scope Scope>
+PTXLAB_FN void memcpy_async(void* to, const void* from, size_t bytes, barrier<Scope>& bar) {
+    const size_t low = ((size_t)to | (size_t)from | bytes) & 15, width = low == 0 ? 16 : low % 8 == 0 ? 8 : 4;
+    for (size_t at = 0; at < bytes; at += width)
+        __pipeline_memcpy_async((char*)to + at, (const char*)from + at, width);
+    asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" :: "r"(bar.address()) : "memory");
+}
+}
+#endif
+
+// -- the parts of C++'s library that need no host -----------------------------------------------------------
+
+#if defined(PTXLAB_STD) && !defined(PTXLAB_STD_DONE)
+#define PTXLAB_STD_DONE
+namespace cuda {
+namespace std {
+using ::size_t;
+using ::ptrdiff_t;
+using ::nullptr_t;
+using ::int8_t;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::uint8_t;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::uintptr_t;
+using ::abs;
+using ::sqrt;
+using ::exp;
+using ::exp2;
+using ::log;
+using ::log2;
+using ::log10;
+using ::pow;
+using ::sin;
+using ::cos;
+using ::tan;
+using ::tanh;
+using ::atan;
+using ::atan2;
+using ::fabs;
+using ::fma;
+using ::fmin;
+using ::fmax;
+using ::fmod;
+using ::floor;
+using ::ceil;
+using ::round;
+using ::rint;
+using ::trunc;
+using ::isnan;
+using ::isinf;
+using ::isfinite;
+template <class T, T Value> struct integral_constant {
+    static constexpr T value = Value;
+    typedef T value_type;
+    constexpr operator T() const { return Value; }
+};
+template <bool Value> using bool_constant = integral_constant<bool, Value>;
+typedef bool_constant<true> true_type;
+typedef bool_constant<false> false_type;
+template <class A, class B> struct is_same : bool_constant<__is_same(A, B)> {};
+template <class A, class B> inline constexpr bool is_same_v = __is_same(A, B);
+template <bool Condition, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <bool Condition, class T = void> using enable_if_t = typename enable_if<Condition, T>::type;
+template <bool Condition, class A, class B> struct conditional { typedef A type; };
+template <class A, class B> struct conditional<false, A, B> { typedef B type; };
+template <bool Condition, class A, class B> using conditional_t = typename conditional<Condition, A, B>::type;
+#define PTXLAB_TRANSFORMED(name, builtin) \
+    template <class T> struct name { typedef builtin(T) type; }; \
+    template <class T> using name##_t = builtin(T);
+PTXLAB_TRANSFORMED(remove_const, __remove_const)
+PTXLAB_TRANSFORMED(remove_volatile, __remove_volatile)
+PTXLAB_TRANSFORMED(remove_cv, __remove_cv)
+PTXLAB_TRANSFORMED(remove_reference, __remove_reference_t)
+PTXLAB_TRANSFORMED(remove_cvref, __remove_cvref)
+PTXLAB_TRANSFORMED(remove_pointer, __remove_pointer)
+PTXLAB_TRANSFORMED(remove_extent, __remove_extent)
+PTXLAB_TRANSFORMED(decay, __decay)
+PTXLAB_TRANSFORMED(make_signed, __make_signed)
+PTXLAB_TRANSFORMED(make_unsigned, __make_unsigned)
+PTXLAB_TRANSFORMED(underlying_type, __underlying_type)
+#define PTXLAB_TRAIT(name, builtin) \
+    template <class T> struct name : bool_constant<builtin(T)> {}; \
+    template <class T> inline constexpr bool name##_v = builtin(T);
+PTXLAB_TRAIT(is_integral, __is_integral)
+PTXLAB_TRAIT(is_floating_point, __is_floating_point)
+PTXLAB_TRAIT(is_arithmetic, __is_arithmetic)
+PTXLAB_TRAIT(is_signed, __is_signed)
+PTXLAB_TRAIT(is_unsigned, __is_unsigned)
+PTXLAB_TRAIT(is_pointer, __is_pointer)
+PTXLAB_TRAIT(is_array, __is_array)
+PTXLAB_TRAIT(is_const, __is_const)
+PTXLAB_TRAIT(is_void, __is_void)
+PTXLAB_TRAIT(is_enum, __is_enum)
+PTXLAB_TRAIT(is_class, __is_class)
+PTXLAB_TRAIT(is_trivially_copyable, __is_trivially_copyable)
+template <class T> __attribute__((host, device)) T&& declval() noexcept;
+template <class T> PTXLAB_BOTH T&& forward(remove_reference_t<T>& value) { return static_cast<T&&>(value); }
+template <class T> PTXLAB_BOTH T&& forward(remove_reference_t<T>&& value) { return static_cast<T&&>(value); }
+template <class T> PTXLAB_BOTH remove_reference_t<T>&& move(T&& value) {
+    return static_cast<remove_reference_t<T>&&>(value);
+}
+template <class T> PTXLAB_BOTH void swap(T& a, T& b) {
+    T c = move(a);
+    a = move(b);
+    b = move(c);
+}
+template <class A, class B> struct pair {
+    A first;
+    B second;
+};
+template <class A, class B> PTXLAB_BOTH pair<A, B> make_pair(A a, B b) { return {a, b}; }
+template <class T> PTXLAB_BOTH const T& min(const T& a, const T& b) { return b < a ? b : a; }
+template <class T> PTXLAB_BOTH const T& max(const T& a, const T& b) { return a < b ? b : a; }
+template <class T> PTXLAB_BOTH const T& clamp(const T& v, const T& low, const T& high) {
+    return v < low ? low : high < v ? high : v;
+}
+template <class To, class From> PTXLAB_BOTH To bit_cast(const From& value) { return __builtin_bit_cast(To, value); }
+template <class T> PTXLAB_BOTH int popcount(T value) { return __builtin_popcountg(value); }
+template <class T> PTXLAB_BOTH int countl_zero(T value) { return __builtin_clzg(value, (int)sizeof(T) * 8); }
+template <class T> PTXLAB_BOTH int countr_zero(T value) { return __builtin_ctzg(value, (int)sizeof(T) * 8); }
+template <class T> struct numeric_limits { static constexpr bool is_specialized = false; };
+#define PTXLAB_LIMITS(type, smallest, lowest_, largest, tiny, bits, whole, with_sign) \
+    template <> struct numeric_limits<type> { \
+        static constexpr bool is_specialized = true, is_integer = whole, is_signed = with_sign; \
+        static constexpr bool has_infinity = !whole, has_quiet_NaN = !whole; \
+        static constexpr int digits = bits, radix = 2; \
+        PTXLAB_METHOD static constexpr type min() { return smallest; } \
+        PTXLAB_METHOD static constexpr type lowest() { return lowest_; } \
+        PTXLAB_METHOD static constexpr type max() { return largest; } \
+        PTXLAB_METHOD static constexpr type epsilon() { return tiny; } \
+        PTXLAB_METHOD static constexpr type infinity() { return (type)(whole ? 0 : __builtin_inff()); } \
+        PTXLAB_METHOD static constexpr type quiet_NaN() { return (type)(whole ? 0 : __builtin_nanf("")); } \
+    };
+#define PTXLAB_SIGNED_LIMITS(type, largest) \
+    PTXLAB_LIMITS(type, -largest - 1, -largest - 1, largest, 0, sizeof(type) * 8 - 1, true, true)
+#define PTXLAB_UNSIGNED_LIMITS(type) \
+    PTXLAB_LIMITS(type, 0, 0, (type)~(type)0, 0, sizeof(type) * 8, true, false)
+PTXLAB_SIGNED_LIMITS(char, 127)
+PTXLAB_SIGNED_LIMITS(signed char, 127)
+PTXLAB_SIGNED_LIMITS(short, 32767)
+PTXLAB_SIGNED_LIMITS(int, 2147483647)
+PTXLAB_SIGNED_LIMITS(long, 9223372036854775807l)
+PTXLAB_SIGNED_LIMITS(long long, 9223372036854775807ll)
+PTXLAB_UNSIGNED_LIMITS(unsigned char)
+PTXLAB_UNSIGNED_LIMITS(unsigned short)
+PTXLAB_UNSIGNED_LIMITS(unsigned)
+PTXLAB_UNSIGNED_LIMITS(unsigned long)
+PTXLAB_UNSIGNED_LIMITS(unsigned long long)
+PTXLAB_LIMITS(float, __FLT_MIN__, -__FLT_MAX__, __FLT_MAX__, __FLT_EPSILON__, 24, false, true)
+PTXLAB_LIMITS(double, __DBL_MIN__, -__DBL_MAX__, __DBL_MAX__, __DBL_EPSILON__, 53, false, true)
+}
+}
+namespace std {
+using namespace ::cuda::std;
+}
+#endif
+
 #ifdef PTXLAB_HOST_DEVICE
 #pragma clang force_cuda_host_device begin
 #endif
-#endif  // PTXLAB_CUDA
