@@ -216,7 +216,7 @@ def _read_options(options: Sequence[str]) -> tuple[list[str], dict[str, bool | s
         if name in _MACROS and (equals or rest):
             value = value if equals else check_text(rest.pop(0), "options")
             macros += [_MACROS[name], str(Path(value).resolve()) if _MACROS[name] == "-I" else value]
-        elif name in ("std", "std") and re.fullmatch(r"c\+\+(11|14|17|20|23)", value):
+        elif name == "std" and re.fullmatch(r"c\+\+(11|14|17|20|23)", value):
             switches["std"] = value
         elif name in _SWITCHES and value in ("", "true", "false"):
             switches[_SWITCHES[name]] = value != "false"
@@ -363,6 +363,7 @@ def _escaped(file: str) -> str:
 
 
 _MESSAGE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_NOTE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: note: ", re.MULTILINE)
 _INCLUDED = re.compile(r"^In file included from (?P<file>.+?):(?P<line>\d+):$", re.MULTILINE)
 
 
@@ -380,12 +381,10 @@ def _refusal(target: str, log: str, file: str) -> PtxlabError:
         sentence = said.strip() or "it ended without a message"
     else:
         place = f"{message['file']}({message['line']})"
-        if message["file"].startswith(_FOLDER):
+        if message["file"].removeprefix("./").startswith(_FOLDER):
             includes = [each for each in _INCLUDED.finditer(log, 0, message.start()) if each["file"] == file]
-            notes = [
-                each for each in re.finditer(r"^(?P<file>.+?):(?P<line>\d+):\d+: note: ", log, re.MULTILINE)
-            ]
-            outer = includes[-1:] or [each for each in notes if each["file"] == file][:1]
+            calls = [each for each in _NOTE.finditer(log) if each["file"] == file]
+            outer = includes[-1:] or calls[:1]
             place = f"{file}({outer[0]['line']})" if outer else place
         sentence = f"{place}: error: {message['text']}"
     refusal = PtxlabError(f"Clang does not compile this for {target}: {sentence[:300]}")

@@ -35,11 +35,11 @@ def find_compiler(compiler_name: str | None = None) -> str:
     if compiler_name is not None:
         return compiler_name
     if nvrtc and other:
+        if in_a_tab():
+            raise PtxlabError(f"a kernel in CUDA C++: {nvrtc}; PTX text needs no compiler")
         raise PtxlabError(
-            f"a kernel in CUDA C++: {nvrtc}; PTX text needs no compiler"
-            if in_a_tab()
-            else f"a kernel in CUDA C++ needs a compiler: Clang, on any system ({clang.INSTALL}), or NVRTC, on "
-            f"Linux and Windows ({INSTALL}); PTX text needs none"
+            f"a kernel in CUDA C++ needs a compiler: Clang on any system, {clang.INSTALL}, or NVRTC on Linux "
+            f"and Windows, {INSTALL}; PTX text needs none"
         )
     return "clang" if nvrtc else "nvrtc"
 
@@ -56,11 +56,5 @@ def compile_cuda(
     if find_compiler(compiler_name) == "nvrtc":
         ptx, lowered = compiler.compile_ptx(source, target, options, name, file)
         return CompiledSource(ptx, lowered, "NVRTC {}.{}".format(*compiler.compiler_version()))
-    ptx, lowered = clang.compile_ptx(source, target, options, name, file, translate=_ptx_from_llvm)
+    ptx, lowered = clang.compile_ptx(source, target, options, name, file)
     return CompiledSource(ptx, lowered, f"Clang {clang.clang_version().partition('.')[0]}")
-
-
-def _ptx_from_llvm(ir: str, target: str) -> str:
-    from .llvm import ptx_from_llvm
-
-    return ptx_from_llvm(ir, target)

@@ -161,7 +161,7 @@ def test_kernels_of_lessons_without_a_compiler(
     A, B = rng.normal(size=(2, 16, 32)).astype(np.float16)
     compiled, stored = np.zeros((2, 16, 16), np.float32)
     reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
-    monkeypatch.setattr(reader_kernels, "_has_compiler", lambda: False)
+    monkeypatch.setattr(reader_kernels, "has_compiler", lambda: False)
     reader_kernels._say_whose_ptx.cache_clear()
     result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
     assert result.source == parts["GEMM"]
@@ -193,7 +193,7 @@ def test_usual_answers_come_with_their_ptx(monkeypatch: pytest.MonkeyPatch) -> N
         raise PtxlabError("nothing is compiled")
 
     monkeypatch.setattr(reader_kernels, "compiled_kernel", compiled)
-    monkeypatch.setattr(reader_kernels, "_has_compiler", lambda: True)  # also where there is none
+    monkeypatch.setattr(reader_kernels, "has_compiler", lambda: True)  # also where there is none
     for name, answers in RIGHT.items():
         if name.split(".")[0] in record_lesson_kernels.WRITTEN:
             for answer in answers:

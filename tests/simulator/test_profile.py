@@ -322,18 +322,19 @@ def test_a_message_moves_the_step_and_does_not_write_the_page(player: Any) -> No
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PTX text needs no NVRTC; for CUDA C++ a sentence says what to install."""
+    """PTX text needs no compiler; for CUDA C++ a sentence says what to install."""
     ptx = ptxlab.kernel(_COLUMNS).ptx
 
     def missing() -> None:
-        raise PtxlabError("NVRTC is not installed")
+        raise PtxlabError("it is not installed")
 
-    monkeypatch.setattr("ptxlab.simulator.kernel.compiler_version", missing)
-    monkeypatch.setattr("ptxlab.simulator.kernel.compile_ptx", missing)
+    for function in ("compiler.compiler_version", "compiler.compile_ptx", "clang.clang_version"):
+        monkeypatch.setattr(f"ptxlab.gpu.{function}", missing)
     result = ptxlab.kernel(ptx).simulate(1, 64, np.zeros(512, np.float32), 32, shared=8192)
     assert sum(result.conflicts.values()) == 2 * 62
     assert all(ptx.splitlines()[line - 1].lstrip().split(".")[0] in ("ld", "st") for line in result.conflicts)
-    with pytest.raises(PtxlabError, match=r"CUDA C\+\+: NVRTC is not installed; PTX text needs no compiler"):
+    wanted = r"needs a compiler: Clang .*ptxlab\[clang\].*ptxlab\[cuda13\].*; PTX text needs none$"
+    with pytest.raises(PtxlabError, match=wanted):
         ptxlab.kernel(_COLUMNS)
 
 
