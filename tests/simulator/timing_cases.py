@@ -98,8 +98,8 @@ _READS = """extern "C" __global__ void reads(const uint4* x, unsigned* out, int 
   }
   if (sum == 12345) *out = sum;
 }"""
-#: Policies of L2, and the megabytes that are read with each, launch after launch.
-READ = (("evict_first", 32), ("evict_last", 32), ("evict_last", 56))
+#: Policies of L2, the megabytes that are read with each, launch after launch, and whether DRAM has them.
+READ = (("evict_first", 32, True), ("evict_last", 32, False), ("evict_last", 56, True))
 #: Megabytes that a copy reads and writes together; the H200's L2 has 50.
 COPIED = (32, 40, 56)
 

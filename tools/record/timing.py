@@ -85,7 +85,7 @@ def _counted() -> Iterator[tuple[str, str, Callable[[], object]]]:
 def _timed() -> Iterator[tuple[str, Callable[[], object]]]:
     for name in cases.TIMED:
         yield name, predict.on_gpu(predict.Case(name, test=name))
-    for policy, megabytes in cases.READ:
+    for policy, megabytes, _ in cases.READ:
         yield f"reads, {policy}, {megabytes} MB", _on_gpu(cases.reads(policy, megabytes))
     for megabytes in cases.COPIED:
         yield f"copy, {megabytes} MB", _on_gpu(cases.copy(megabytes))
