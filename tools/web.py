@@ -171,7 +171,7 @@ def build(folder: Path, address: str) -> dict[str, int]:
         "script": write("page.js", minified(script("try_page"), "js").encode()),
         "style": write("page.css", minified(style("saved_page", "try_page"), "css").encode()),
     }
-    state = pack(PageSession(DEFAULT).view.get_state())
+    state = pack(PageSession(DEFAULT).page_model.get_state())
     write_page("index.html", explorer, {"settings": settings, "examples": EXAMPLES, "state": state})
     first_visit = sorted(sizes)
     kernels = {
