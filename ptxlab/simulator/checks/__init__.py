@@ -6,9 +6,9 @@ from ..events import Observer
 from ..hazard import HazardLog
 from .accesses import AccessCheck
 from .assembled import AssembledCheck
-from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
 from .heap_memory import HeapCheck
+from .logical_time import LogicalTime
 from .mbarrier_lives import MbarrierLives
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .plans import ModulePlans

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from ..hazard import HazardLog, Violation, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from .asynchronous_work import AsynchronousWork
-from .clocks import Clocks, Warpgroup
+from .clocks import Clocks
 from .clusters import ClusterOrder
 from .doubtful import Account, DoubtfulValues
 from .opcode_traits import traits_of
 from .plans import LoadUses, ModulePlans
 from .shadow import ID, PENDING, TIME, TIME_SHIFT, ShadowTouch
+from .vector_clocks import Warpgroup
 
 #: Hazards of loads: reported only when the loaded value is used.
 _OF_VALUES = {
@@ -122,7 +123,7 @@ class AccessReports:
     def _unacquired(self, conflict: Conflict, is_stale: bool) -> Violation:
         touch, warp, lanes = conflict.touch, conflict.thread >> 5, self.clocks.batch.block_lanes
         near = conflict.thread // lanes == conflict.partner // lanes
-        scopes = (self.clocks.in_block, self.clocks.everywhere)
+        scopes = (self.clocks.flags.in_block, self.clocks.flags.everywhere)
         read = [flags.was_told[warp] or flags.read_flag[warp] for flags in (scopes if near else scopes[1:])]
         time = int(max(read))
         flag = self.clocks.time.instruction_at(time)
@@ -136,7 +137,7 @@ class AccessReports:
         remedy = f"put {'__threadfence_block()' if near else '__threadfence()'} after the read of the flag"
         if flag is not None:
             remedy += f" in {line_name(flag)}, or read it with .acquire"
-        narrow = int(self.clocks.in_block.fenced[warp])
+        narrow = int(self.clocks.flags.in_block.fenced[warp])
         fence = self.clocks.time.instruction_at(narrow) if narrow > time and not near else None
         if fence is not None:
             cause = f"the fence in {line_text(fence)}, after the read of the flag, is for one block"
@@ -253,14 +254,14 @@ class AccessReports:
             return ""
         lanes = clocks.batch.block_lanes
         near = conflict.thread // lanes == conflict.partner // lanes
-        flags, reader = clocks.in_block if near else clocks.everywhere, conflict.thread >> 5
+        flags, reader = clocks.flags.in_block if near else clocks.flags.everywhere, conflict.thread >> 5
         wrote, read = flags.wrote_flag[partner] > when, flags.read_flag[reader] > when
         flag = clocks.time.instruction_at(int(flags.read_flag[reader]))
         # between blocks any atomic operation may be one; in a block they mostly count something
         is_lock = flag is not None and (flag.parts[0] == "ld" or "cas" in flag.parts or "exch" in flag.parts)
         if wrote and read and flags.fenced[partner] < when and (is_lock or not near):
-            narrow = clocks.time.instruction_at(int(clocks.in_block.fenced[partner]))
-            if not near and clocks.in_block.fenced[partner] > when and narrow is not None:
+            narrow = clocks.time.instruction_at(int(clocks.flags.in_block.fenced[partner]))
+            if not near and clocks.flags.in_block.fenced[partner] > when and narrow is not None:
                 return f"use __threadfence() in {line_name(narrow)}: the fence there is for one block"
             return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
         if near or not flags.any_published:
@@ -344,8 +345,8 @@ class AccessReports:
         """How threads wait for wgmma, or for a copy that completes on an mbarrier."""
         column, owner, phase = conflict.stamp & ID, None, 0
         if column != ID:  # its mbarrier is known
-            owner = self.clocks.owner_of(column)
-            phase = self.clocks.phase_time(column, conflict.thread // self.clocks.batch.block_lanes)
+            owner = self.clocks.work.owner_of(column)
+            phase = self.clocks.mbarriers.phase_time(column, conflict.thread // self.clocks.batch.block_lanes)
         if isinstance(owner, Warpgroup):
             return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
         at = "" if owner is None else f" ({self.log.shared_place(owner, owner + 7)})"

@@ -25,10 +25,11 @@ from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
 from .access_reports import AccessReports
 from .asynchronous_work import AsynchronousWork
-from .clocks import Clocks, LogicalTime
+from .clocks import Clocks
 from .clusters import ClusterOrder, ClusterPresence
 from .doubtful import DoubtfulValues
 from .happens_before import HappensBefore
+from .logical_time import LogicalTime
 from .memory_spaces import LocalMemory
 from .opcode_traits import traits_of
 from .plans import ModulePlans
@@ -51,7 +52,7 @@ class AccessCheck(Observer):
         self._time = time
         self._global_shadows: dict[int, Shadow] = {}  # by id of the buffer's bytes
         self._heap_shadows: list[Shadow] = []  # at most one
-        self._published = np.zeros(0, dtype=np.int64)  # as in `Clocks`, by blocks of earlier batches
+        self._published = np.zeros(0, dtype=np.int64)  # as in `FlagClocks`, by blocks of earlier batches
 
     def begin(self, batch: Batch) -> None:
         """Nothing is known of new blocks; what others did to global memory is kept."""
@@ -80,7 +81,7 @@ class AccessCheck(Observer):
         self._reports.unfinished_copies()
         self._presence.check_ends()
         self._clusters.report_unscoped_arrivals()
-        self._published = self._clocks.published()
+        self._published = self._clocks.flags.published()
 
     def allocated(
         self,
@@ -186,7 +187,7 @@ class AccessCheck(Observer):
             self._work.add(touch, stamps)
         else:
             stamps = touch.stamps(ATOMIC if traits.strong else 0)
-        limit = self._clocks.known_to_all + 1 << TIME_SHIFT
+        limit = self._clocks.last.known_to_all + 1 << TIME_SHIFT
         touch.shadow.note_shared_readers(touch.entries, stamps, self._loads.note(touch.access), limit)
 
     def _note_shared_write(self, touch: ShadowTouch) -> None:
@@ -213,7 +214,7 @@ class AccessCheck(Observer):
         traits, now, first = traits_of(access.instruction.opcode), self._time.now, self._clocks.first_thread
         flags = ATOMIC if strong else 0
         if access.kind == "read" and not traits.bypasses_l1 and self._plans.has_flags:
-            self._clocks.note_loads(piece.data, piece.threads)
+            self._clocks.flags.note_loads(piece.data, piece.threads)
         if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
             stamp = first | now << TIME_SHIFT | flags
             load = self._loads.note(access)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..events import Access, BufferAccess
 from ..ptx.syntax import PtxInstruction
-from .clocks import Clocks, Warpgroup
+from .clocks import Clocks
 from .shadow import ATOMIC, ID, LATE, TIME, TIME_SHIFT, WORK, Shadow, ShadowTouch
+from .vector_clocks import Warpgroup
 
 _GROUPS = ("cp.async", "cp.async.bulk", "wgmma")
 
@@ -200,7 +201,7 @@ class AsynchronousWork:
         pitch = piece.data.size // self._batch.count
         keys = self._keys(access, piece)
         places, which = np.unique(piece.offsets % pitch, return_inverse=True)
-        numbers = [self._clocks.column(place) for place in places.tolist()]
+        numbers = [self._clocks.work.column(place) for place in places.tolist()]
         columns = np.array(numbers, dtype=np.int64)[which]
         order = np.argsort(keys)
         keys, columns = keys[order], columns[order]
@@ -232,7 +233,7 @@ class AsynchronousWork:
         self._products.append(_Products(leaders, self._committed["wgmma"][leaders], touch.time))
         columns = np.zeros(lanes // 128, dtype=np.int64)
         for number in warpgroups:
-            columns[number] = self._clocks.column(Warpgroup(number))
+            columns[number] = self._clocks.work.column(Warpgroup(number))
         stamps = columns[touch.threads % lanes // 128] | (touch.time << TIME_SHIFT | LATE | WORK)
         return np.asarray(stamps)
 
@@ -259,4 +260,4 @@ class AsynchronousWork:
             times = np.zeros(self._batch.count, dtype=np.int64)
             times[blocks[ours]] = latest[completed[ours]]
             those = threads if chosen[warpgroups].all() else threads[chosen[threads >> 7]]
-            self._clocks.complete(those, self._clocks.column(Warpgroup(group)), times)
+            self._clocks.work.complete(those, self._clocks.work.column(Warpgroup(group)), times)

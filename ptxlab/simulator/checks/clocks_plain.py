@@ -1,6 +1,8 @@
 """What happens before what, in plain Python: by thread, the accesses that happen before its next one.
 
-This is the rule, after the PTX ISA, "Memory Consistency Model"; `clocks.py` follows it with vector clocks.
+This is the rule, after the PTX ISA, "Memory Consistency Model". `clocks.py` follows it with vector clocks;
+`tests/simulator/test_clocks.py` compares the two on random kernels.
+
 Two accesses to the same bytes race if one of them writes, neither happens before the other, and they are not
 both strong with scopes that include both threads.
 
@@ -46,7 +48,22 @@ class Scope:
 
 
 class Order:
-    """The order of a launch, event by event. Threads are counted through all blocks, and so are warps."""
+    """The order of a launch, event by event. Threads are counted through all blocks, and so are warps.
+
+    Thread 0 writes x and raises a flag; thread 32, in another warp, reads the flag, and then x:
+
+    >>> x, flag = (-1, 0), (-1, 64)
+    >>> def message(acquires):
+    ...     order = Order(blocks=1, block_threads=64)
+    ...     order.access([Access(1, 0, x, "write")])
+    ...     order.access([Access(2, 0, flag, "write", strong=True)], releases=True)
+    ...     order.access([Access(3, 32, flag, "read", strong=True)], acquires=acquires)
+    ...     return order.access([Access(4, 32, x, "read")])
+    >>> message(acquires=True)  # nothing races with the last read
+    []
+    >>> [(before.time, now.time) for before, now in message(acquires=False)]
+    [(1, 4)]
+    """
 
     def __init__(self, blocks: int, block_threads: int) -> None:
         self.block_threads = block_threads
@@ -61,12 +78,12 @@ class Order:
 
     def history(self, threads: Iterable[int]) -> Accesses:
         """What threads did, and what happens before their next accesses."""
-        return set().union(*(self.did[each] | self.known[each] for each in threads))
+        return set().union(*(self.did[thread] | self.known[thread] for thread in threads))
 
     def learn(self, threads: Iterable[int], accesses: Accesses) -> None:
         """These accesses happen before what the threads do next."""
-        for each in threads:
-            self.known[each] |= accesses
+        for thread in threads:
+            self.known[thread] |= accesses
 
     def lanes(self, warp: int) -> range:
         """The threads of a warp."""
@@ -81,12 +98,12 @@ class Order:
     def access(self, accesses: list[Access], releases: bool = False, acquires: bool = False) -> list[Race]:
         """Threads execute a load, a store or an atomic operation; returns pairs that race."""
         if releases:
-            for warp in {each.thread // 32 for each in accesses}:
-                ours = {each for each in accesses if each.thread // 32 == warp}
-                self.fence([32 * warp], accesses[0].in_block, acquires, ours)
-        for each in accesses:
-            if each.strong:
-                self.use_flag(each, acquires)
+            for warp in {access.thread // 32 for access in accesses}:
+                of_warp = {access for access in accesses if access.thread // 32 == warp}
+                self.fence([32 * warp], accesses[0].in_block, acquires, of_warp)
+        for access in accesses:
+            if access.strong:
+                self.use_flag(access, acquires)
         races = [
             (before, now)
             for now in accesses
@@ -96,15 +113,15 @@ class Order:
             and before not in self.known[now.thread]
             and not self.are_atomic(before, now)
         ]
-        for each in accesses:
-            self.did[each.thread].add(each)
-            self.at[each.place].append(each)
+        for access in accesses:
+            self.did[access.thread].add(access)
+            self.at[access.place].append(access)
         return races
 
     def are_atomic(self, some: Access, other: Access) -> bool:
         """Whether both are strong, with scopes that include the other's thread."""
-        near = some.thread // self.block_threads == other.thread // self.block_threads
-        return some.strong and other.strong and (near or not (some.in_block or other.in_block))
+        same_block = some.thread // self.block_threads == other.thread // self.block_threads
+        return some.strong and other.strong and (same_block or not (some.in_block or other.in_block))
 
     def use_flag(self, access: Access, acquires: bool) -> None:
         """A strong read sees what is on a flag; a strong write puts there what fences before it cover."""
@@ -117,7 +134,7 @@ class Order:
                 if acquires:
                     self.learn(self.lanes(warp), before)
             if access.kind != "read":
-                released = scope.covered[warp].union(*(scope.handed[each] for each in self.warps(block)))
+                released = scope.covered[warp].union(*(scope.handed[other] for other in self.warps(block)))
                 scope.flags[flag] = released if access.kind == "write" else released | before
 
     # -- synchronisation -------------------------------------------------------------------------------------
@@ -128,7 +145,7 @@ class Order:
         """Threads execute a fence; `.release` is one that acquires nothing, and covers its own access."""
         for name in ("cta",) if in_block else ("cta", "gpu"):
             scope = self.scopes[name]
-            for warp in {each // 32 for each in threads}:
+            for warp in {thread // 32 for thread in threads}:
                 if acquires:
                     self.learn(self.lanes(warp), scope.seen[warp])
                 scope.covered[warp] = self.history(self.lanes(warp)) | (also or set())
@@ -137,7 +154,7 @@ class Order:
         """A barrier of a block is complete: who waited knows what those that arrived did and knew."""
         self.learn(waiting, self.history(arriving))
         block = arriving[0] // self.block_threads
-        if {each // 32 for each in waiting} == set(self.warps(block)):
+        if {thread // 32 for thread in waiting} == set(self.warps(block)):
             for scope in self.scopes.values():
                 seen = set().union(*(scope.seen[warp] for warp in self.warps(block)))
                 for warp in self.warps(block):

@@ -63,12 +63,12 @@ class ClusterOrder:
     def _arrive_at_barrier(self, event: Synchronisation, members: NDArray[Any]) -> None:
         clocks, threads = self._clocks, event.threads
         self._barrier_arrival[members] = self._time.now
-        clocks.arrive_at_cluster(threads)
+        clocks.barriers.arrive_at_cluster(threads)
         if "relaxed" not in event.instruction.parts:
             self._barrier_released[members] = self._time.now
             return
         blocks = threads // clocks.lanes
-        fenced = np.maximum(clocks.everywhere.fenced[threads >> 5], clocks.init_fenced[threads])
+        fenced = np.maximum(clocks.flags.everywhere.fenced[threads >> 5], clocks.proxies.init_fenced[threads])
         np.maximum.at(self._barrier_released, blocks, fenced)
         for block in np.unique(blocks).tolist():
             arrivals = self._relaxed.setdefault(block, [])
@@ -78,11 +78,11 @@ class ClusterOrder:
 
     def _leave_barrier(self, members: NDArray[Any]) -> None:
         clocks = self._clocks
-        for times in (clocks.cluster_time, clocks.block_time):
+        for times in (clocks.last.cluster, clocks.last.block):
             times[members] = np.maximum(times[members], self._barrier_arrival[members])
         released = np.repeat(self._barrier_released[members].reshape(-1, self._size), self._size, axis=0)
-        clocks.cluster_writes[members] = np.maximum(clocks.cluster_writes[members], released)
-        clocks.leave_cluster(members)
+        clocks.last.cluster_writes[members] = np.maximum(clocks.last.cluster_writes[members], released)
+        clocks.barriers.leave_cluster(members)
 
     def relaxed_arrival(self, block: int, after: int) -> PtxInstruction | None:
         """The first arrival of a block with .relaxed after a time."""
@@ -103,13 +103,13 @@ class ClusterOrder:
         With .cluster, and by tcgen05.commit, they release all that their block wrote.
         """
         clocks, parts = self._clocks, instruction.parts
-        clocks.release_remote(threads, owners, places)
+        clocks.mbarriers.arrive_remotely(threads, owners, places)
         wide = parts[0] != "mbarrier" or not {"cluster", "gpu", "sys"}.isdisjoint(parts)
         if not wide and "cta" in parts:
             self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         elif not wide:
             self._unscoped.setdefault(id(instruction), (instruction, threads))
-        time = self._time.now if wide else int(clocks.everywhere.fenced[threads >> 5].max())
+        time = self._time.now if wide else int(clocks.flags.everywhere.fenced[threads >> 5].max())
         blocks = threads // clocks.lanes
         for owner, place, block in set(zip(owners.tolist(), places.tolist(), blocks.tolist(), strict=True)):
             arrivals = self._arrivals.setdefault((owner, place), {})
@@ -131,7 +131,7 @@ class ClusterOrder:
         Of blocks that do not arrive there they count as knowing all: those that do may know it.
         """
         blocks = event.threads // self._clocks.lanes
-        self._clocks.cluster_time[blocks] = self._time.now
+        self._clocks.last.cluster[blocks] = self._time.now
         if not self._arrivals and not self._completions:
             return
         keys = list(zip(blocks.tolist(), np.broadcast_to(places, event.threads.shape).tolist(), strict=True))
@@ -139,7 +139,7 @@ class ClusterOrder:
             times = np.full(self._size, self._time.now)
             for other, time in self._arrivals.get(key, {}).items():
                 times[other % self._size] = time
-            writes = self._clocks.cluster_writes[key[0]]
+            writes = self._clocks.last.cluster_writes[key[0]]
             np.maximum(writes, times, out=writes)
         if "cta" in event.instruction.parts:
             remote = event.threads[[key in self._thread_arrivals for key in keys]]
@@ -190,7 +190,7 @@ class ClusterPresence:
         remote = np.flatnonzero(owners != users)
         if not len(remote):
             return
-        early = remote[self._clocks.cluster_time[users[remote]] == self._clocks.begun]
+        early = remote[self._clocks.last.cluster[users[remote]] == self._clocks.last.begun]
         if len(early):
             self._report.add(self._batch, Violation(
                 "absent block", access.instruction, piece.threads[early],
@@ -212,11 +212,11 @@ class ClusterPresence:
     def may_be_absent(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether others are in another block, which is not known to have started."""
         block, other = threads // self._batch.block_lanes, others // self._batch.block_lanes
-        return np.asarray((block != other) & (self._clocks.cluster_time[block] == self._clocks.begun))
+        return np.asarray((block != other) & (self._clocks.last.cluster[block] == self._clocks.last.begun))
 
     def check_ends(self) -> None:
         """Report blocks that may end while others still use their shared memory."""
-        left = np.flatnonzero(self._used > self._clocks.cluster_time)
+        left = np.flatnonzero(self._used > self._clocks.last.cluster)
         for time in np.unique(self._used[left]).tolist():
             users = [self._users[block] for block in left.tolist() if self._used[block] == time]
             self._report.add(self._batch, Violation(

@@ -30,7 +30,7 @@ from ..ptx.syntax import (
     Register,
     registers_of,
 )
-from .clocks import LogicalTime
+from .logical_time import LogicalTime
 from .plans import Flow, LoadUses, ModulePlans
 
 _Taints = NDArray[np.int32]  # for each lane of the batch the number of an origin, or 0

@@ -39,7 +39,7 @@ class HappensBefore:
     def access_flags(self, access: Access, traits: Traits) -> None:
         """Threads read or write, strongly or atomically, what may be a flag."""
         self.blocks.clocks_changed()
-        self.clocks.access_flags(
+        self.clocks.flags.access(
             access,
             traits,
             reads=access.kind != "write" and access.instruction.parts[0] != "red",
@@ -53,7 +53,7 @@ class HappensBefore:
         if kind == "bar":
             self._barrier(event)
         elif kind == "bar.warp":
-            self.clocks.sync_warps(event.threads, event.key)
+            self.clocks.barriers.sync_warps(event.threads, event.key)
         elif kind.startswith("barrier.cluster"):
             self.clusters.barrier(event)
         elif kind.startswith(("mbarrier", "cp.async.mbarrier")):
@@ -66,11 +66,11 @@ class HappensBefore:
     def _fence(self, event: Synchronisation) -> None:
         parts = event.instruction.parts
         if event.kind.startswith("fence.mbarrier_init"):
-            self.clocks.init_fenced[event.threads] = self.clocks.time.now
+            self.clocks.proxies.init_fenced[event.threads] = self.clocks.time.now
         elif event.kind.startswith("fence.proxy.async"):
             self.proxies.fence(event)
         elif "proxy" not in parts:
-            self.clocks.fence(event.threads, cta_scope="cta" in parts)
+            self.clocks.flags.fence(event.threads, cta_scope="cta" in parts)
 
     def _group(self, event: Synchronisation) -> None:
         """Threads end groups of copies or wgmma, or wait for them."""
@@ -102,16 +102,16 @@ class HappensBefore:
         all_own = bool(own.all())
         own_threads, own_places = (threads, places) if all_own else (threads[own], places[own])
         if kind == "mbarrier.phase":
-            clocks.complete_phase(owners, places)
+            clocks.mbarriers.complete_phase(owners, places)
         elif kind == "mbarrier.wait":
             if self.clocks.batch.grid.cluster_size > 1:
                 self.clusters.wait(event, places)
-            clocks.acquire(own_threads, own_places)
+            clocks.mbarriers.wait(own_threads, own_places)
         elif kind.endswith("mbarrier.arrive"):
             if kind.startswith("cp"):
                 self.blocks.separate_if_partial(threads)
                 self.work.wait("cp.async", threads, 0, everything=True, only_read=False)
-            clocks.release(own_threads, own_places)
+            clocks.mbarriers.arrive(own_threads, own_places)
             if not all_own:
                 self.clusters.arrive(event.instruction, threads[~own], owners[~own], places[~own])
 
@@ -133,7 +133,7 @@ class HappensBefore:
         number, parts = int(np.asarray(event.key)), event.instruction.parts
         aligned = parts[0] == "bar" or "aligned" in parts
         if not event.completed:
-            split = self.clocks.arrive(number, event.threads, "arrive" not in parts)
+            split = self.clocks.barriers.arrive(number, event.threads, "arrive" not in parts)
             if aligned and split.any():
                 self._report_divergence(
                     event, split, f"reach{{es}} barrier {number} apart from other lanes of the same warp"
@@ -141,14 +141,14 @@ class HappensBefore:
             return
         counts_threads = len(event.instruction.operands) > 1 and "red" not in parts
         if aligned and counts_threads:
-            lacking = self.clocks.partial(number, event.threads)
+            lacking = self.clocks.barriers.partial(number, event.threads)
             if lacking.any():
                 self._report_divergence(
                     event,
                     lacking,
                     f"leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
                 )
-        self.clocks.leave(number, event.threads)
+        self.clocks.barriers.leave(number, event.threads)
 
     def _report_divergence(self, event: Synchronisation, where: NDArray[np.bool_], what: str) -> None:
         threads = event.threads[where]

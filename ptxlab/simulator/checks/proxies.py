@@ -50,7 +50,7 @@ class ProxyFences:
 
     def fence(self, event: Synchronisation) -> None:
         """Threads execute fence.proxy.async."""
-        self._clocks.fence_proxy(event.threads)
+        self._clocks.proxies.fence(event.threads)
         if not any(part.startswith("shared") for part in event.instruction.parts):
             self._global_fence[event.threads] = self._time.now
 
@@ -69,8 +69,8 @@ class ProxyFences:
         writers = np.where(plain, touch.threads_of(before), 0)
         times = before >> TIME_SHIFT & TIME
         warpgroup = self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma"
-        fenced = self._clocks.proxy_fenced[writers] >= times
-        fenced |= self._clocks.proxy_fence_covers(touch.threads, writers, times, 128 if warpgroup else 1)
+        fenced = self._clocks.proxies.fenced[writers] >= times
+        fenced |= self._clocks.proxies.covers(touch.threads, writers, times, 128 if warpgroup else 1)
         bad = np.flatnonzero(plain & ~fenced)
         if not len(bad):
             return
@@ -101,7 +101,7 @@ class ProxyFences:
         if not len(which):
             return
         readers, times = readers[which], before[which] >> TIME_SHIFT & TIME
-        fenced = self._clocks.proxy_fenced if touch.in_shared else self._global_fence
+        fenced = self._clocks.proxies.fenced if touch.in_shared else self._global_fence
         bad = np.maximum(fenced[readers], fenced[touch.threads[which]]) < times
         for time in np.unique(times[bad])[:_MAX_OTHERS].tolist():
             other, same = self._time.instruction_at(time), bad & (times == time)
@@ -133,8 +133,8 @@ class ProxyFences:
             instruction, threads, times = self._initialised[place]
             here = places == place
             writers, when, issuers = threads[blocks[here]], times[blocks[here]], piece.threads[here]
-            fenced = np.maximum(clocks.proxy_fenced, clocks.init_fenced)[writers] >= when
-            fenced |= clocks.proxy_fence_covers(issuers, writers, when, 1)
+            fenced = np.maximum(clocks.proxies.fenced, clocks.proxies.init_fenced)[writers] >= when
+            fenced |= clocks.proxies.covers(issuers, writers, when, 1)
             bad = np.flatnonzero(~fenced & (when > 0))
             if len(bad):
                 self._blocks.require_separate()

@@ -88,7 +88,7 @@ class RaceCheck:
         self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb
     ) -> NDArray[np.intp] | None:
         """The entries whose earlier access does not happen before the current one; None if there are none."""
-        limit = self.clocks.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
+        limit = self.clocks.last.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
         if not len(before) or before.max() < limit:
             return None
         late = before >= limit
@@ -132,11 +132,11 @@ class RaceCheck:
         if not kinds.any():
             return self.clocks.ordered(threads, others, times, written)
         if (kinds == WORK).all():
-            return self.clocks.knows_work(threads, stamps & ID, times)
+            return self.clocks.work.are_done(threads, stamps & ID, times)
         ordered = np.zeros(len(stamps), dtype=np.bool_)
         plain, work = kinds == 0, kinds & WORK != 0
         ordered[plain] = self.clocks.ordered(threads[plain], others[plain], times[plain], written)
-        ordered[work] = self.clocks.knows_work(threads[work], stamps[work] & ID, times[work])
+        ordered[work] = self.clocks.work.are_done(threads[work], stamps[work] & ID, times[work])
         return ordered
 
     def _check_volatile(
@@ -156,8 +156,8 @@ class RaceCheck:
             threads, others, times, other_verb == "wrote" or not touch.in_shared, seen=True
         )
         elsewhere = threads // self.clocks.lanes != others // self.clocks.lanes
-        seen &= ~(elsewhere & self.clocks.have_narrow_fences(threads))
-        seen &= ~self.clocks.have_flags(threads, "cas", in_block=True)
+        seen &= ~(elsewhere & self.clocks.flags.have_narrow_fences(threads))
+        seen &= ~self.clocks.flags.were_read_by(threads, "cas", in_block=True)
         instruction = touch.access.instruction
         for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
@@ -168,7 +168,7 @@ class RaceCheck:
             if self.plans.may_overwrite_count(other, instruction):
                 is_update = True
                 if touch.access.kind == "write":  # of the block that counted last, it may be a reset
-                    entries = entries[~self.clocks.read_flags_since(touch.threads[entries], time)]
+                    entries = entries[~self.clocks.flags.read_since(touch.threads[entries], time)]
             elif not is_update:
                 carrier = other if other_verb == "reads" else instruction
                 if not ("volatile" in other.parts and touch.traits.volatile and self.plans.is_data(carrier)):
@@ -213,20 +213,21 @@ class RaceCheck:
         """
         clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
         plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
-        if not plain.any() or not (clocks.everywhere.any_published or clocks.in_block.any_published):
+        has_flags = clocks.flags.everywhere.any_published or clocks.flags.in_block.any_published
+        if not plain.any() or not has_flags:
             return which
         seen = np.zeros(len(which), dtype=np.bool_)
         written = other_verb == "wrote" or not touch.in_shared
         times = stamps >> TIME_SHIFT & TIME
         seen[plain] = clocks.ordered(threads[plain], others[plain], times[plain], written, seen=True)
         elsewhere = threads // clocks.lanes != others // clocks.lanes
-        stale = clocks.have_narrow_fences(threads)
+        stale = clocks.flags.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            stale |= clocks.may_be_old(touch.piece.data, threads, times) | clocks.have_flags(
+            stale |= clocks.flags.may_be_old(touch.piece.data, threads, times) | clocks.flags.were_read_by(
                 threads, "relaxed"
             )
-        stale = stale & elsewhere | clocks.have_flags(threads, "cas", in_block=True)
+        stale = stale & elsewhere | clocks.flags.were_read_by(threads, "cas", in_block=True)
         for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
             for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
                 other = clocks.time.instruction_at(time)
@@ -271,7 +272,7 @@ class RaceCheck:
             when, others = reads >> TIME_SHIFT & TIME, touch.threads_of(reads)
             later = (reads & ATOMIC != 0) & (when > times) & (others >= 0)
             was_read[later] |= self.clocks.ordered(threads[later], others[later], when[later], True)
-        return np.asarray(flags & was_read & self.clocks.has_published(touch.threads_of(stamps)))
+        return np.asarray(flags & was_read & self.clocks.flags.has_published(touch.threads_of(stamps)))
 
     def _are_own_rows(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]

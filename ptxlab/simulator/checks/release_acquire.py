@@ -5,6 +5,14 @@ then. A strong write after it, by the warp or by one that has met it at a barrie
 flag, which is the bytes that are written. An atomic operation adds to what is on the flag, a store replaces
 it. A warp that reads the flag has seen what is on it, and acquires it by a fence of its own, or by .acquire.
 
+    time 1    warp 0 writes x
+    time 2    warp 0 executes a fence      it covers what warp 0 did until 2
+    time 3    warp 0 stores to the flag    on the flag: "warp 0, until 2"
+    time 4    warp 1 loads the flag        seen, and not acquired: a read of x now is a race
+    time 5    warp 1 executes a fence      acquired: the write at time 1 happens before what warp 1 does next
+
+`Order.use_flag` and `Order.fence` of `clocks_plain.py` state the rule in plain Python.
+
 What a warp knows is a row of times, one for each warp: all that this one did until then happens before. Rows
 never change, so that warps and flags share them by number. Warps stand for their lanes. Where a block has
 used named barriers or mbarriers, all its warps acquire what one of them does: where order might exist, it is
@@ -54,25 +62,26 @@ class _Times:
         self.table[first : self.count], self.block[first : self.count] = rows, block
         return np.arange(first, self.count, dtype=np.int32)
 
-    def pairwise(self, some: _Rows, others: _Rows) -> _Rows:
-        """Rows that know what each of two rows knows."""
-        if (some == others).all() or not others.any():
-            return some
-        if not some.any():
-            return others
-        pairs, which = np.unique(some.astype(np.int64) << 32 | others, return_inverse=True)
-        one, two = pairs >> 32, pairs & 0xFFFFFFFF
+    def union(self, first: _Rows, second: _Rows) -> _Rows:
+        """For each two rows, one that knows what both know."""
+        if (first == second).all() or not second.any():
+            return first
+        if not first.any():
+            return second
+        pairs, which = np.unique(first.astype(np.int64) << 32 | second, return_inverse=True)
+        left, right = pairs >> 32, pairs & 0xFFFFFFFF
         if len(pairs) * self.table.shape[1] * 4 > _ROW_BYTES:
-            (everything,) = self.add(self.table[np.unique([one, two])].max(axis=0)[None])
-            return np.full(some.shape, everything, dtype=np.int32)
-        unions = np.maximum(self.table[one], self.table[two])
-        same_one, same_two = (unions == self.table[one]).all(axis=1), (unions == self.table[two]).all(axis=1)
-        numbers = np.where(same_one, one, two)
-        new = ~same_one & ~same_two
-        numbers[new] = self.add(unions[new], self.block[one[new]])
-        return np.asarray(numbers.astype(np.int32)[which.reshape(some.shape)])
+            (everything,) = self.add(self.table[np.unique([left, right])].max(axis=0)[None])
+            return np.full(first.shape, everything, dtype=np.int32)
+        unions = np.maximum(self.table[left], self.table[right])
+        is_left = (unions == self.table[left]).all(axis=1)
+        is_right = (unions == self.table[right]).all(axis=1)
+        numbers = np.where(is_left, left, right)
+        new = ~is_left & ~is_right
+        numbers[new] = self.add(unions[new], self.block[left[new]])
+        return np.asarray(numbers.astype(np.int32)[which.reshape(first.shape)])
 
-    def together(self, groups: NDArray[Any], rows: _Rows) -> tuple[NDArray[Any], _Rows]:
+    def union_by_group(self, groups: NDArray[Any], rows: _Rows) -> tuple[NDArray[Any], _Rows]:
         """For each group, a row that knows what the rows of its members know."""
         pairs = np.unique(groups.astype(np.int64) << 32 | rows)
         groups, rows = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
@@ -90,18 +99,38 @@ class _Times:
 
     def keep(self, references: list[_Rows]) -> None:
         """Drop all rows but those that are referred to, in which numbers are replaced."""
-        live = np.unique(np.concatenate([[0], *(np.unique(each) for each in references)]))
+        live = np.unique(np.concatenate([[0], *(np.unique(rows) for rows in references)]))
         self.table[: len(live)], self.block[: len(live)] = self.table[live], self.block[live]
         renumbered = np.zeros(self.count, dtype=np.int32)
         renumbered[live] = np.arange(len(live))
-        for each in references:
-            each[:] = renumbered[each]
+        for rows in references:
+            rows[:] = renumbered[rows]
         self.count = len(live)
         self._most = max(_ROW_BYTES, 2 * self.count * self.table.shape[1] * 4)
 
 
 class ReleaseAcquire:
-    """What warps of a batch have released and acquired in one scope: a block, or the whole launch."""
+    """What warps of a batch have released and acquired in one scope: a block, or the whole launch.
+
+    The five steps above, with two blocks of a warp each:
+
+    >>> from ..launch_threads import LaunchGrid
+    >>> batch, barriers = Batch(LaunchGrid((2, 1, 1), (32, 1, 1)), np.arange(2)), np.zeros((2, 1), np.int64)
+    >>> memory, (thread_0, thread_32) = np.zeros(4, np.uint8), np.array([[0], [32]])
+    >>> def access(kind, thread):
+    ...     word = BufferAccess(None, memory, np.array([0]), thread)
+    ...     return Access(None, kind, "global", thread, np.array([0]), 4, pieces=[word])
+    >>> flags = ReleaseAcquire(batch, in_block=False)
+    >>> flags.fence(thread_0 >> 5, 2, barriers[:, 0], barriers, acquires=True)
+    >>> flags.write(access("write", thread_0), 3, barriers[:, 0], named_barriers=False, nearer=None)
+    >>> flags.read(access("read", thread_32), 4, acquires=False, named_barriers=False)
+    >>> warp_0, warp_1 = np.array([0]), np.array([1])
+    >>> flags.known_times(warp_1, warp_0, seen=True), flags.known_times(warp_1, warp_0, seen=False)
+    (array([2], dtype=int32), array([0], dtype=int32))
+    >>> flags.fence(warp_1, 5, barriers[:, 0], barriers, acquires=True)
+    >>> flags.known_times(warp_1, warp_0, seen=False)
+    array([2], dtype=int32)
+    """
 
     def __init__(self, batch: Batch, *, in_block: bool, any_published: bool = False) -> None:
         warps, self._warps = batch.size // 32, batch.block_lanes // 32  # of the batch, of a block
@@ -162,7 +191,7 @@ class ReleaseAcquire:
         *,
         acquires: bool,
     ) -> None:
-        """Warps execute a fence or a release; the arrays are those of `Clocks`."""
+        """Warps execute a fence or a release; the arrays are those of `LastBarriers`."""
         self.has_fenced = True
         self.fenced[warps] = time
         self._block_time[warps] = block_time[warps // self._warps]
@@ -265,7 +294,7 @@ class ReleaseAcquire:
             if self._in_block:
                 stays = (times.block[before] == times.block[rows]) | (rows == 0)
                 before = np.where(stays, before, 0).astype(np.int32)
-            rows = times.pairwise(rows, before)
+            rows = times.union(rows, before)
         flags[words] = rows
         if (flags[words] == rows).all():
             return
@@ -273,7 +302,7 @@ class ReleaseAcquire:
         if self._in_block:
             same = times.block[rows] == times.block[flags[words]]
             words, rows = words[same], rows[same]
-        words, rows = times.together(words, rows)
+        words, rows = times.union_by_group(words, rows)
         flags[words] = rows
 
     def read(self, access: Access, time: int, *, acquires: bool, named_barriers: bool) -> None:
@@ -292,16 +321,16 @@ class ReleaseAcquire:
                 rows = np.where(self._times.block[rows] == readers // self._warps, rows, 0).astype(np.int32)
             if not rows.any():
                 continue
-            readers, rows = self._times.together(readers, rows)
+            readers, rows = self._times.union_by_group(readers, rows)
             if named_barriers:
-                blocks, rows = self._times.together(readers // self._warps, rows)
+                blocks, rows = self._times.union_by_group(readers // self._warps, rows)
                 readers = (blocks[:, None] * self._warps + np.arange(self._warps)).reshape(-1)
                 rows = np.repeat(rows, self._warps)
             if self._in_block or self._size > 1 or access.space != "shared":  # others write there
                 self.was_told[readers[rows != 0]] = time
-            self.seen[readers] = self._times.pairwise(self.seen[readers], rows)
+            self.seen[readers] = self._times.union(self.seen[readers], rows)
             if acquires:
-                self.known[readers] = self._times.pairwise(self.known[readers], rows)
+                self.known[readers] = self._times.union(self.known[readers], rows)
 
     def merge(self, blocks: NDArray[np.bool_], size: int = 1) -> None:
         """Warps of these blocks, or of clusters of `size` blocks, know what any of them has acquired."""
@@ -318,7 +347,7 @@ class ReleaseAcquire:
             if (chosen == chosen[:, :1]).all():
                 continue
             groups = np.repeat(np.arange(len(chosen)), chosen.shape[1])
-            _, unions = self._times.together(groups, chosen.ravel())
+            _, unions = self._times.union_by_group(groups, chosen.ravel())
             grouped[blocks[::size]] = unions[:, None]
 
     def differs_between_blocks(self) -> bool:
@@ -328,8 +357,8 @@ class ReleaseAcquire:
         if self.has_rows:
             everyone = np.arange(len(self.known))
             times += [self.own_block_times(everyone, seen=seen) for seen in (False, True)]
-        blocks = [each.reshape(shape) for each in times]
-        return any(bool((each != each[0]).any()) for each in blocks)
+        by_block = [array.reshape(shape) for array in times]
+        return any(bool((array != array[0]).any()) for array in by_block)
 
 
 def turns(access: Access) -> list[Access]:
