@@ -1,8 +1,8 @@
 """Measure what `ChipTiming` says of a chip on this machine's GPU: python -m tools.probe_units (half a minute)
 
-Prints each figure beside the one in `ptxlab/simulator/timing/units.py`; those of barriers, bulk copies and
-the first access are of a loop or a kernel with a few instructions more. `--stalls FILE` asks Nsight Compute
-instead what warps wait for, launch by launch of `benchmarks.predict`, and keeps it in per cent.
+Prints each figure beside the one in `ptxlab/simulator/timing/chip_timings.py`; those of barriers, bulk copies
+and the first access are of a loop or a kernel with a few instructions more. `--stalls FILE` asks Nsight
+Compute instead what warps wait for, launch by launch of `benchmarks.predict`, and keeps it in per cent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import ptxlab
 from benchmarks import predict
 from ptxlab.memory import tensor_map
-from ptxlab.simulator.timing.units import CHIP_TIMINGS
+from ptxlab.simulator.timing.chip_timings import CHIP_TIMINGS
 
 CHIP = CHIP_TIMINGS["H200"]
 CODE = r"""

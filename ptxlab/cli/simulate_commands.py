@@ -18,8 +18,8 @@ from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.peaks import find_card
+from ..simulator.timing.chip_timings import find_timing
 from ..simulator.timing.launch_profile import LaunchProfile
-from ..simulator.timing.units import find_timing
 from ..views.kernel_profile import bounds_table, counts_table, least_time, time_text
 from ..views.predicted_time import comparison, profile_facts, profile_text
 from .commands import Json

@@ -2,8 +2,8 @@
 
 A chip is a row of `ALL_CHIPS`; sets of targets, peaks and limits of shared memory are computed from it.
 What is more than a figure stands beside the code that reads it, one row for a chip: the rules of its
-arithmetic in `ptxlab.numerics.models`, its measured times in `ptxlab.simulator.timing.units`, the machine
-code that it runs in `tools/data/sass.txt` (`make chips`). Sets of targets that no rule gives, as
+arithmetic in `ptxlab.numerics.models`, its measured times in `ptxlab.simulator.timing.chip_timings`, the
+machine code that it runs in `tools/data/sass.txt` (`make chips`). Sets of targets that no rule gives, as
 `SM_120A_WITHOUT_F`, are written down in `targets.py`.
 """
 

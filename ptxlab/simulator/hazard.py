@@ -153,7 +153,8 @@ class HazardKind:
     """A class of hazards: what it means, its remedy, and the tool of compute-sanitizer that looks for it.
 
     `published` is the source that calls it wrong or, for a note, the code that relies on its being harmless;
-    `seen` is what a GPU did where results cannot be counted.
+    `seen` is what a GPU did where results cannot be counted. `found_in` are the modules that find it, below
+    `ptxlab/simulator`.
     """
 
     name: str
@@ -163,6 +164,7 @@ class HazardKind:
     grade: Grade = "hazard"
     published: str = "the PTX ISA leaves the result undefined"
     seen: str = ""
+    found_in: tuple[str, ...] = ()
 
     @property
     def evidence(self) -> str:
@@ -204,6 +206,7 @@ _KINDS = (
         "an index inside, or a larger array",
         "memcheck",
         published="the CUDA programming guide; a GPU ends such kernels, or other memory changes",
+        found_in=("device_memory.py", "checks/shared_arrays.py"),
     ),
     HazardKind(
         "undefined behaviour",
@@ -213,6 +216,7 @@ _KINDS = (
         "a pointer to memory that may be accessed so, or to a function",
         "memcheck",
         published="the C++ standard; a GPU ends such kernels",
+        found_in=("device_memory.py", "machine.py", "instructions/control.py"),
     ),
     HazardKind(
         "heap memory",
@@ -221,6 +225,7 @@ _KINDS = (
         "free memory after its last use; use an index inside",
         "memcheck",
         published="the CUDA programming guide, dynamic global memory allocation; a GPU does not notice",
+        found_in=("checks/heap_memory.py",),
     ),
     HazardKind(
         "invalid free",
@@ -228,6 +233,7 @@ _KINDS = (
         "free once what malloc returned",
         "memcheck",
         published="the CUDA programming guide: the behaviour is undefined",
+        found_in=("checks/heap_memory.py",),
     ),
     HazardKind(
         "heap memory kept",
@@ -237,6 +243,7 @@ _KINDS = (
         grade="note",
         published="the CUDA programming guide: it lives as long as the context, and later launches may use "
         "and free it",
+        found_in=("checks/heap_memory.py",),
     ),
     HazardKind(
         "misaligned",
@@ -244,6 +251,7 @@ _KINDS = (
         "an address that is a multiple",
         "memcheck",
         published='the PTX ISA, "Addresses as Operands"; a GPU ends such kernels',
+        found_in=("device_memory.py",),
     ),
     HazardKind(
         "race",
@@ -252,6 +260,7 @@ _KINDS = (
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
         published='the PTX ISA, "Memory Consistency Model", leaves the value undefined',
+        found_in=("checks/race_detector.py",),
     ),
     HazardKind(
         "flag without acquire",
@@ -261,6 +270,7 @@ _KINDS = (
         grade="note",
         published='the PTX ISA, "Causality order", asks for it; reductions often leave it out in the block '
         "that adds up last",
+        found_in=("checks/race_detector.py",),
     ),
     HazardKind(
         "warp-synchronous code",
@@ -270,6 +280,7 @@ _KINDS = (
         "racecheck",
         grade="note",
         published="the CUDA programming guide, since Volta; reductions of before rely on it",
+        found_in=("checks/race_detector.py",),
     ),
     HazardKind(
         "written constants",
@@ -277,6 +288,7 @@ _KINDS = (
         "written, and its cache need not see that",
         "an ordinary load: no __ldg(), and no const __restrict__ for an array that the kernel writes",
         published='the PTX ISA, "ld.global.nc": the memory must be read-only while the kernel runs',
+        found_in=("checks/access_check.py",),
     ),
     HazardKind(
         "uninitialised memory",
@@ -284,12 +296,14 @@ _KINDS = (
         "write them first",
         "initcheck, for global memory",
         published="shared and local memory have no values at first",
+        found_in=("checks/access_check.py", "checks/memory_spaces.py"),
     ),
     HazardKind(
         "uninitialised register",
         "An instruction computes with a register that the thread has not written, and the result matters",
         "write it on every path",
         published="registers have no values at first",
+        found_in=("checks/doubtful_values.py",),
     ),
     HazardKind(
         "missing wait",
@@ -299,6 +313,7 @@ _KINDS = (
         "tcgen05.commit",
         "racecheck",
         published='the PTX ISA, "Asynchronous Operations"',
+        found_in=("checks/race_detector.py", "checks/access_check.py", "checks/memory_spaces.py"),
     ),
     HazardKind(
         "missing proxy fence",
@@ -308,6 +323,7 @@ _KINDS = (
         "fence.proxy.async after the stores or loads: by every thread before the barrier, or after it by the "
         "thread that starts the copy; fence.proxy.tensormap after tensormap.replace",
         published='the PTX ISA, "Async proxy", asks for it, of bulk copies as well',
+        found_in=("checks/proxy_fences.py", "checks/memory_spaces.py"),
     ),
     HazardKind(
         "cp.async without proxy fence",
@@ -317,6 +333,7 @@ _KINDS = (
         grade="note",
         published="Triton 3.6 leaves it out, for sm_90 and sm_100, Triton 3.8 puts it in; on "
         "Blackwell it is not measured",
+        found_in=("checks/proxy_fences.py",),
     ),
     HazardKind(
         "own rows of A",
@@ -325,6 +342,7 @@ _KINDS = (
         "a barrier of the warpgroup between the stores, with their fence.proxy.async, and wgmma",
         grade="note",
         published="flash-attention 3 has __syncwarp() alone there, since each warp uses its own rows",
+        found_in=("checks/race_detector.py",),
     ),
     HazardKind(
         "mbarrier",
@@ -333,6 +351,7 @@ _KINDS = (
         "bytes are read or written as data, without mbarrier.inval",
         "mbarrier.init by one thread, once, and mbarrier.inval before its bytes are used otherwise",
         published='the PTX ISA, "Contents of the mbarrier object", "Lifecycle of the mbarrier object"',
+        found_in=("checks/mbarrier_lives.py",),
     ),
     HazardKind(
         "mbarrier.init without fence",
@@ -343,6 +362,7 @@ _KINDS = (
         grade="note",
         published="CUTLASS and the CUDA programming guide have the fence; cuda::memcpy_async of libcu++ and "
         "Triton 3.6 leave it out",
+        found_in=("checks/proxy_fences.py",),
     ),
     HazardKind(
         "tcgen05.ld without wait",
@@ -352,6 +372,7 @@ _KINDS = (
         grade="note",
         published='the PTX ISA, "Register dependencies, same thread", asks for it; CuTe DSL 4.8.1 and cuTile '
         "1.7 leave out the wait before the registers are used",
+        found_in=("checks/memory_spaces.py",),
     ),
     HazardKind(
         "lanes of warp 0",
@@ -360,6 +381,7 @@ _KINDS = (
         "the lanes of the warp in the address: add (warp % 4 * 32) << 16",
         grade="note",
         published='the PTX ISA, "Access restrictions", asks for it; DeepGEMM leaves it out for all warps',
+        found_in=("checks/memory_spaces.py",),
     ),
     HazardKind(
         "the assembler's code",
@@ -371,24 +393,28 @@ _KINDS = (
         published="github.com/garrick99/openptxas and github.com/SemiAnalysisAI/FuzzX",
         seen="H200, 19,311 of 28,224 sums wrong with ptxas 12.9, 13.0 and 13.2, none with 13.3, 13.4 or -O0; "
         "bfe.s32 with 13.0, 13.2 and 13.4",
+        found_in=("checks/assembler_faults.py",),
     ),
     HazardKind(
         "tensor memory kept",
         "A block ends and has not freed all of the tensor memory that it allocated",
         "tcgen05.dealloc of every tcgen05.alloc, before the block ends",
         published='the PTX ISA, "tcgen05.alloc": all must be deallocated before the kernel exits',
+        found_in=("checks/memory_spaces.py",),
     ),
     HazardKind(
         "wgmma registers",
         "Registers of a wgmma are touched while it may still run",
         "wgmma.commit_group and wgmma.wait_group first",
         published='the PTX ISA, "wgmma.wait_group"; an H200 reads the metadata late, too',
+        found_in=("checks/register_check.py",),
     ),
     HazardKind(
         "missing wgmma.fence",
         "A wgmma uses registers that were computed after the last wgmma.fence, or there was none",
         "wgmma.fence before the first wgmma, and whenever other instructions have written its registers",
         published='the PTX ISA, "wgmma.fence"',
+        found_in=("checks/register_check.py",),
     ),
     HazardKind(
         "absent block",
@@ -397,6 +423,7 @@ _KINDS = (
         "barriers of the cluster before the first use and after the last",
         "racecheck",
         published="the CUDA programming guide, distributed shared memory",
+        found_in=("checks/clusters.py",),
     ),
     HazardKind(
         "not atomic",
@@ -405,6 +432,7 @@ _KINDS = (
         "an operation of 32 bits, add of 64 bits, or a loop with atom.cas",
         published="ptxas makes a load and a store of it",
         seen="H200, updates are lost",
+        found_in=("checks/clusters.py",),
     ),
     HazardKind(
         "narrow scope",
@@ -413,6 +441,7 @@ _KINDS = (
         "global memory that was read before is overwritten",
         ".release.cluster for the arrival, .acquire.cluster for the wait",
         published='the PTX ISA, "Scope": other threads need not see what was written before',
+        found_in=("checks/race_detector.py", "checks/clusters.py"),
     ),
     HazardKind(
         "default scope",
@@ -421,6 +450,7 @@ _KINDS = (
         ".release.cluster in the instruction",
         grade="note",
         published="CUTLASS's ClusterBarrier arrives so, to hand stages back, where nothing is read",
+        found_in=("checks/clusters.py",),
     ),
     HazardKind(
         "divergent barrier",
@@ -428,6 +458,7 @@ _KINDS = (
         "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",
         "synccheck",
         published='the PTX ISA, "bar.sync", leaves the behaviour undefined',
+        found_in=("checks/happens_before.py", "checks/register_check.py"),
     ),
     HazardKind(
         "deadlock",
@@ -435,6 +466,7 @@ _KINDS = (
         "ends the simulation",
         "let all arrive that are expected, and announce as many bytes as are copied",
         seen="H200, such kernels hang",
+        found_in=("machine.py",),
     ),
     HazardKind(
         "lanes missing",
@@ -442,12 +474,14 @@ _KINDS = (
         "its mask names, or setmaxnreg without all warps of its warpgroup",
         "let all lanes of the warp execute it; end the kernel for none of them before",
         published='the PTX ISA: .aligned and .sync ask for all lanes; "setmaxnreg" for all warps',
+        found_in=("checks/register_check.py",),
     ),
     HazardKind(
         "not in the mask",
         "A lane executes a .sync instruction whose mask does not name it",
         "a mask with the bits of all lanes that execute the instruction",
         published="the PTX ISA leaves the behaviour undefined",
+        found_in=("checks/register_check.py",),
     ),
 )
 #: The kinds of hazards, by name.

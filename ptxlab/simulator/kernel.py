@@ -45,7 +45,7 @@ from .module_image import ModuleImage
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, SourceLocation, plain_name
-from .residency import Residency
+from .resident_blocks import ResidentBlocks
 from .result import Result
 from .simulate import Setup, simulate
 
@@ -213,7 +213,7 @@ class Kernel(Displayed):
         )
         try:
             if executor is None:
-                setup = replace(setup, residency=self._residency(shape, image))
+                setup = replace(setup, resident_blocks=self._resident_blocks(shape, image))
                 outcome = simulate(image, setup, observers, show)
             elif observers:
                 raise PtxlabError("observers follow blocks that run in this process; leave out the executor")
@@ -321,8 +321,8 @@ class Kernel(Displayed):
     ) -> LaunchProfile:
         """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
         from .profile import WaitingError, profile
-        from .timing.code import machine_code
-        from .timing.units import find_timing
+        from .timing.chip_timings import find_timing
+        from .timing.kernel_code import machine_code
 
         timing = find_timing(chip)
         shape = as_launch(self.function, grid, block, shared, cluster)
@@ -355,8 +355,8 @@ class Kernel(Displayed):
         '8 blocks of an SM, 64 warps of 64 (bound by threads)'
         """
         from .profile import occupancy
-        from .timing.code import registers
-        from .timing.units import find_timing
+        from .timing.chip_timings import find_timing
+        from .timing.kernel_code import registers
 
         timing = find_timing(chip)
         shape = as_launch(self.function, self.cluster, block, shared, None)
@@ -364,7 +364,7 @@ class Kernel(Displayed):
         used = image.dynamic_start - SHARED_START + shape.shared
         return occupancy(shape, registers(self._texts, self.name, timing.target), used, timing)
 
-    def _residency(self, shape: LaunchGrid, image: ModuleImage) -> Residency | None:
+    def _resident_blocks(self, shape: LaunchGrid, image: ModuleImage) -> ResidentBlocks | None:
         """How many blocks of a launch run at a time on an H200; None for kernels of others, or if all do."""
         if self.target not in TARGETS or not assembles_for(self.target, _DEFAULT_TARGET):
             return None
@@ -374,15 +374,15 @@ class Kernel(Displayed):
 
         def fit(count: int | None) -> Occupancy:
             from .profile import occupancy
-            from .timing.code import registers
-            from .timing.units import find_timing
+            from .timing.chip_timings import find_timing
+            from .timing.kernel_code import registers
 
             timing = find_timing(chip.name)
             used = image.dynamic_start - SHARED_START + shape.shared
             count = registers(self._texts, self.name, timing.target) if count is None else count
             return occupancy(shape, count, used, timing)
 
-        return Residency(chip, shape, fit)
+        return ResidentBlocks(chip, shape, fit)
 
     def sass(self, target: str | None = None) -> str:
         """Its machine code (SASS), for its target or another; needs no GPU.

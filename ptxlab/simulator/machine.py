@@ -26,7 +26,7 @@ from .spinning import Probe
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
-    from .residency import Residency
+    from .resident_blocks import ResidentBlocks
 
 #: Backward branches that threads may take before other threads get a turn, in case the loop waits for them.
 _MAX_SPINS = 20_000
@@ -116,7 +116,8 @@ class Launch:
     output: Callable[[str], None]
     model: str | None = None
     blocks_may_wait: bool = False  # blocks may wait for each other
-    residency: Residency | None = None  # how many of them a chip runs at a time; None if it does not matter
+    #: How many of them a chip runs at a time; None if it does not matter.
+    resident_blocks: ResidentBlocks | None = None
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory
     cancels: bool = False  # the kernel has clusterlaunchcontrol.try_cancel
@@ -212,8 +213,8 @@ class Machine:
             observer.begin(self.batch)
         entry = self.launch.entry
         self.memory.reserve_local(entry.local_size)
-        frame, residency = Frame(entry, (), 0), self.launch.residency
-        self._begin(frame, self.batch.count if residency is None else residency.least)
+        frame, resident_blocks = Frame(entry, (), 0), self.launch.resident_blocks
+        self._begin(frame, self.batch.count if resident_blocks is None else resident_blocks.least)
         while True:
             if self._spinning and self.memory.writes != self._seen_writes:
                 self._wake_spinning()
@@ -252,16 +253,16 @@ class Machine:
 
     def _begin_next(self, frame: Frame) -> bool:
         """Let the blocks begin that now have a place on the chip; whether there are any."""
-        residency, begun = self.launch.residency, self._begun
-        if residency is None or begun == self.batch.count:
+        resident_blocks, begun = self.launch.resident_blocks, self._begun
+        if resident_blocks is None or begun == self.batch.count:
             return False
         size = self.batch.grid.cluster_size
         alive = self.batch.alive.reshape(-1, size * self.batch.block_lanes)[: begun // size].any(axis=1)
         ended = begun - int(np.count_nonzero(alive)) * size
-        if residency.least + ended > begun:
-            self._begin(frame, residency.least + ended)
-        elif self._spinning and residency.most + ended > begun:
-            self._begin(frame, residency.most + ended)
+        if resident_blocks.least + ended > begun:
+            self._begin(frame, resident_blocks.least + ended)
+        elif self._spinning and resident_blocks.most + ended > begun:
+            self._begin(frame, resident_blocks.most + ended)
         return self._begun > begun
 
     def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
@@ -625,13 +626,13 @@ class Machine:
         )
         instruction, threads, _ = stuck[0]
         sentence, remedy = f"deadlock: {waits}{self._cluster_hint()}", ""
-        residency = self.launch.residency
-        if residency is not None and self._spinning and self._begun < self.batch.count:
+        resident_blocks = self.launch.resident_blocks
+        if resident_blocks is not None and self._spinning and self._begun < self.batch.count:
             later = self.batch.count - self._begun + self.launch.last_block - self.launch.next_block
-            remedy = f"launch at most {residency.most} blocks"
+            remedy = f"launch at most {resident_blocks.most} blocks"
             sentence += (
-                f"; {residency}, and {later} of {self.batch.grid.block_count} blocks begin only when others "
-                f"have ended: {remedy}"
+                f"; {resident_blocks}, and {later} of {self.batch.grid.block_count} blocks begin only when "
+                f"others have ended: {remedy}"
             )
         violation = Violation("deadlock", instruction, threads.indices, sentence, remedy)
         raise HazardError(sentence, hazard_of(self.batch, violation))

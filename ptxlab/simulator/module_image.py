@@ -11,7 +11,7 @@ import numpy as np
 from .._util.arguments import check_bytes
 from ..errors import PtxlabError
 from ..isa.chips import MAX_SHARED
-from .checks.plans import ModulePlans
+from .checks.module_plans import ModulePlans
 from .device_memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .events import SimulatedBuffer
 from .instructions import arithmetic_builders

@@ -1,4 +1,7 @@
-"""The predicted time of a launch on a chip: `k.profile(...)`."""
+"""The predicted time of a launch on a chip: `k.profile(...)`.
+
+What is approximated is listed in the docstring of `timing/__init__.py`.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from .peaks import Work
 from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
 from .simulate import Run, Setup
-from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
+from .timing.chip_timings import ChipTiming
 from .timing.dependence import dependence
+from .timing.instruction_streams import Cache, Expansion, Streams, streams
+from .timing.kernel_code import KernelCode, counters, evicted_first, instruction_numbers, widths
+from .timing.l2_residence import L2Residence
 from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
-from .timing.program import Cache, Expansion, Streams, streams
 from .timing.recorder import Recorder
 from .timing.replay import (
     BULK,
@@ -37,9 +42,7 @@ from .timing.replay import (
     Shape,
     run_program,
 )
-from .timing.residence import Residence
 from .timing.stalls import REASONS
-from .timing.units import ChipTiming
 from .traffic import SECTOR
 
 _GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
@@ -114,13 +117,13 @@ def profile(
     everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
     written = sum(touch.bytes for touch in everything if touch.kind == "write")
     writes = written > 0.1 * sum(touch.bytes for touch in everything)
-    residence = Residence(run.buffers, recorder, _clusters_of(warps), clusters, chip)
+    l2_residence = L2Residence(run.buffers, recorder, _clusters_of(warps), clusters, chip)
     expansion = Expansion(image.module, code, recorder.forms, chip)
-    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(residence.sharing, 1)
+    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(l2_residence.sharing, 1)
     share = len(warps) / held  # of the resident clusters that are simulated
     l1 = share * chip.l1_kept * (chip.l1 - held * (shared + 1024))
     l2 = share * chip.l2_kept * chip.l2 / active
-    caches = [Cache(chip, l1, l2, residence, shared_loads) for _ in range(cluster)]
+    caches = [Cache(chip, l1, l2, l2_residence, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
     rates = Rates(
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,

@@ -36,7 +36,7 @@ from .traffic import Touched, Traffic
 from .warp_trace import WarpTrace
 
 if TYPE_CHECKING:
-    from .residency import Residency
+    from .resident_blocks import ResidentBlocks
 
 _MAX_LANES = 1 << 15  # of a batch, whose registers then fit into the cache
 #: The same if blocks may wait for each other, e.g. in grid.sync(): more than run on an H200 at a time.
@@ -57,7 +57,8 @@ class Setup:
     report: HazardLog | None = None  # where checks write; None if nothing is checked
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
-    residency: Residency | None = None  # of blocks on a chip; None if all of them may run at a time
+    #: Of the launch on a chip; None if all blocks may run at a time.
+    resident_blocks: ResidentBlocks | None = None
     assembled: bool = False  # as `Launch.assembled`
     heap: int = HEAP_BYTES  # bytes that malloc gives out
 
@@ -161,9 +162,9 @@ class Run:
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
             assembled=setup.assembled,
         )
-        residency = setup.residency
-        if residency is not None and image.spins and residency.least < grid.block_count:
-            self._launch.residency = None if self._launch.cancels else residency
+        resident_blocks = setup.resident_blocks
+        if resident_blocks is not None and image.spins and resident_blocks.least < grid.block_count:
+            self._launch.resident_blocks = None if self._launch.cancels else resident_blocks
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.

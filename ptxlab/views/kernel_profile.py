@@ -91,7 +91,7 @@ def least_time(bounds: Sequence[Bound], chip: str) -> tuple[float, str]:
     >>> least_time([Bound("DRAM", 5e-10, 2400, "bytes", 4.8e12)], "H200")
     (7e-07, 'the time of a launch that does nothing; of its work DRAM takes longest')
     """
-    from ..simulator.timing.units import CHIP_TIMINGS  # with what replays instructions
+    from ..simulator.timing.chip_timings import CHIP_TIMINGS  # with what replays instructions
 
     longest = bounds[0]
     measured = CHIP_TIMINGS.get(chip, CHIP_TIMINGS["H200"])

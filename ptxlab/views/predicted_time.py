@@ -82,7 +82,7 @@ def _on_values(profile: LaunchProfile) -> list[str]:
 
 
 def _evidence(profile: LaunchProfile) -> str:
-    from ..simulator.timing.units import find_timing
+    from ..simulator.timing.chip_timings import find_timing
 
     known = find_timing(profile.chip)
     other = f" An {known.name} is assumed to be the same but for its memory, whose rate is published: "
@@ -228,8 +228,8 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     ('f, bytes of L2', (0.25,))
     """
     from ..simulator.peaks import find_card
+    from ..simulator.timing.chip_timings import find_timing
     from ..simulator.timing.launch_profile import LaunchProfile
-    from ..simulator.timing.units import find_timing
 
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")

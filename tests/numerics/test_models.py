@@ -18,7 +18,7 @@ from ptxlab.isa.targets import CHIPS, GENERATIONS
 from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator.peaks import PEAKS
-from ptxlab.simulator.timing.units import CHIP_TIMINGS
+from ptxlab.simulator.timing.chip_timings import CHIP_TIMINGS
 from ptxlab.views import model_table, rule_words
 from tests.cases import each, refuses
 from tests.numerics import reference

@@ -10,8 +10,8 @@ import pytest
 
 import ptxlab
 from ptxlab.simulator.checks.clocks_plain import Access, Order
-from ptxlab.simulator.checks.races import RaceCheck
-from ptxlab.simulator.checks.shadow import ShadowTouch
+from ptxlab.simulator.checks.race_detector import RaceDetector
+from ptxlab.simulator.checks.shadow_memory import ShadowTouch
 from ptxlab.simulator.events import Access as Event
 from ptxlab.simulator.events import Observer, Synchronisation
 from ptxlab.simulator.launch_threads import Batch
@@ -206,16 +206,16 @@ class Plainly(Observer):
 def verdicts(source: str, blocks: int, warps: int, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
     """Whether the clocks and whether the plain form find accesses that race."""
     plain, found = Plainly(), []
-    unordered = RaceCheck._unordered
+    unordered = RaceDetector._unordered
 
-    def watched(self: RaceCheck, touch: ShadowTouch, before: Any, other_verb: Any) -> Any:
+    def watched(self: RaceDetector, touch: ShadowTouch, before: Any, other_verb: Any) -> Any:
         which = unordered(self, touch, before, other_verb)
         if which is not None and touch.access.instruction.parts[0] != "mbarrier":
             found.append(which)
         return which
 
     with monkeypatch.context() as patch:
-        patch.setattr(RaceCheck, "_unordered", watched)
+        patch.setattr(RaceDetector, "_unordered", watched)
         data = np.zeros(64, np.uint32)
         ptxlab.kernel(source).simulate(blocks, 32 * warps, data, show=False, observers=[plain])
     return bool(found), bool(plain.races)

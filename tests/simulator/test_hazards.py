@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -85,6 +86,24 @@ def test_every_kind_has_a_kernel() -> None:
     assert _hazards("reverse", check=False) == []
     with pytest.raises(PtxlabError, match="check='maybe': it is True, False or 'error'"):
         _hazards("reverse", check="maybe")
+
+
+def test_kinds_are_found_where_their_rows_say() -> None:
+    """The modules name the kind, and no other module makes a violation of it."""
+    folder = Path(ptxlab.simulator.__file__).parent
+    for kind in KINDS.values():
+        assert kind.found_in
+        for module in kind.found_in:
+            assert kind.name in (folder / module).read_text(encoding="utf-8"), (kind.name, module)
+    for path in folder.rglob("*.py"):
+        module = path.relative_to(folder).as_posix()
+        if module == "checks/access_reports.py":  # it words what others find
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Violation" and node.args:
+                for literal in ast.walk(node.args[0]):
+                    if isinstance(literal, ast.Constant) and literal.value in KINDS:
+                        assert module in KINDS[literal.value].found_in, (literal.value, module)
 
 
 def test_notes_have_evidence() -> None:
@@ -480,7 +499,7 @@ def test_one_block_does_not_wait() -> None:
             assert (hazard.kind, hazard.block) == ("missing wait", (block, 0, 0))
 
 
-_IDLE = """
+_UNUSED = """
 .version 8.0
 .target sm_90a
 .address_size 64
@@ -524,7 +543,7 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
         (second, ""): 0,
     }
     for (before, after), count in cases.items():
-        kernel = ptxlab.kernel(filled(_IDLE, BEFORE=before, AFTER=after))
+        kernel = ptxlab.kernel(filled(_UNUSED, BEFORE=before, AFTER=after))
         for blocks in (1, 100):
             x, out = np.zeros(blocks, np.uint32), np.zeros((blocks, 64), np.uint32)
             hazards = kernel.simulate(blocks, 64, x, out).hazards
@@ -536,7 +555,7 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
 
 def test_a_load_of_another_block_of_the_cluster_that_was_used() -> None:
     """A wait for an mbarrier of its own block tells a thread nothing of what another block has read."""
-    text = replaced(_IDLE, "mad.wide.u32 %x, %b, 4, %x;", ".shared .align 8 .b64 own; or.b32 %z, %t, %b;")
+    text = replaced(_UNUSED, "mad.wide.u32 %x, %b, 4, %x;", ".shared .align 8 .b64 own; or.b32 %z, %t, %b;")
     text = replaced(replaced(text, "%first, %t, 0", "%first, %z, 0"), "%warp1, %t, 32", "%warp1, %b, 1")
     wait = """@!%first bra DONE;
     mbarrier.init.shared::cta.b64 [own], 1;

@@ -11,7 +11,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.simulator.checks.shadow import Shadow
+from ptxlab.simulator.checks.shadow_memory import Shadow
 from ptxlab.simulator.hazard import Hazard
 from ptxlab.simulator.heap import HEAP_START, Heap
 from tests.cases import each

@@ -15,8 +15,8 @@ import ptxlab
 from benchmarks import predict
 from ptxlab import PtxlabError, figures, gemm, views
 from ptxlab.gpu.codegen.loops import loop
-from ptxlab.simulator.timing.code import machine_code, numbered
-from ptxlab.simulator.timing.units import CHIP_TIMINGS
+from ptxlab.simulator.timing.chip_timings import CHIP_TIMINGS
+from ptxlab.simulator.timing.kernel_code import machine_code, numbered
 from tests.sampling import covered_by
 from tests.simulator import timing_cases
 from tests.simulator.kernel_cases import CASES

@@ -13,10 +13,10 @@ from ..ptx.syntax import PtxInstruction
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
 from .clusters import ClusterOrder
-from .doubtful import Account, DoubtfulValues
+from .doubtful_values import Account, DoubtfulValues
+from .module_plans import LoadUses, ModulePlans
 from .opcode_traits import traits_of
-from .plans import LoadUses, ModulePlans
-from .shadow import ID, PENDING, TIME, TIME_SHIFT, ShadowTouch
+from .shadow_memory import ID, PENDING, TIME, TIME_SHIFT, ShadowTouch
 from .vector_clocks import Warpgroup
 
 #: Hazards of loads: reported only when the loaded value is used.
@@ -75,7 +75,7 @@ class Conflict(NamedTuple):
         return np.asarray(self.which[same])
 
 
-class IdleReads(NamedTuple):
+class UnusedReads(NamedTuple):
     """Loads of some threads whose values have not been used so far."""
 
     uses: LoadUses
@@ -93,19 +93,19 @@ class AccessReports:
     work: AsynchronousWork
     clusters: ClusterOrder
 
-    def race(self, conflict: Conflict, idle: IdleReads | None = None) -> None:
-        """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
+    def race(self, conflict: Conflict, unused: UnusedReads | None = None) -> None:
+        """Two threads touch the same bytes, and no barrier orders them; unused reads count if used later."""
         touch, violation = conflict.touch, self._race(conflict)
         readers = touch.threads_of(conflict.before)
 
         def account(threads: NDArray[Any]) -> Violation:
-            ours = self._entries_of(touch.threads if idle is None else readers, conflict.which, threads)
+            ours = self._entries_of(touch.threads if unused is None else readers, conflict.which, threads)
             return _named_once(self._race(conflict._replace(which=ours)))
 
-        if idle is None:
+        if unused is None:
             self._add(touch, violation, account)
         else:
-            self.values.doubt_idle(idle.uses, idle.threads, violation, account)
+            self.values.doubt_unused(unused.uses, unused.threads, violation, account)
 
     def unacquired(self, conflict: Conflict, is_stale: bool) -> None:
         """A flag tells that the partner was here before, and it was read without acquiring that.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..events import Access, BufferAccess
 from ..ptx.syntax import PtxInstruction
 from .clocks import Clocks
-from .shadow import ATOMIC, ID, LATE, TIME, TIME_SHIFT, WORK, Shadow, ShadowTouch
+from .shadow_memory import ATOMIC, ID, LATE, TIME, TIME_SHIFT, WORK, Shadow, ShadowTouch
 from .vector_clocks import Warpgroup
 
 _GROUPS = ("cp.async", "cp.async.bulk", "wgmma")

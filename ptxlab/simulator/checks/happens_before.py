@@ -21,7 +21,7 @@ from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
 from .clusters import ClusterOrder
 from .opcode_traits import Traits
-from .proxies import ProxyFences
+from .proxy_fences import ProxyFences
 from .uniform_blocks import UniformBlocks
 
 

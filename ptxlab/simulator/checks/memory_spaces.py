@@ -24,7 +24,7 @@ from ..events import Access, Observer, Synchronisation, TensorAccess
 from ..hazard import HazardLog, Violation, line_name, line_text
 from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from .doubtful import DoubtfulValues
+from .doubtful_values import DoubtfulValues
 
 # -- local memory --------------------------------------------------------------------------------------------
 

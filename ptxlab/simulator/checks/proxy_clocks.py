@@ -7,8 +7,8 @@ A fence covers what its thread knows of at that moment, its own stores among it:
     thread 1   fence.proxy.async, then starts a bulk copy of x     covered: thread 1 knew of the store
     thread 1   starts a bulk copy of x, without the fence          not covered, though the barrier orders both
 
-So the clocks are kept as they were at each thread's last fence. `proxies.py` asks for each access through the
-async proxy.
+So the clocks are kept as they were at each thread's last fence. `proxy_fences.py` asks for each access
+through the async proxy.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from ..instructions.loads import space_of
 from ..launch_threads import Batch
 from ..ptx.opcode_sets import ADDRESS_SUMS, ADDRESS_UNIONS
 from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
-from .doubtful import DoubtfulValues
-from .plans import ModulePlans, SharedArray
+from .doubtful_values import DoubtfulValues
+from .module_plans import ModulePlans, SharedArray
 
 #: What a register may hold, as bits; 0: a number. From the third bit on: an address in that array.
 _LOADED = 1  # a number or an address from memory

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..events import Access, BufferAccess
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
-from .shadow import Shadow
+from .shadow_memory import Shadow
 
 
 class _BlocksDifferError(Exception):

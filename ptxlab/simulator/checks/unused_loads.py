@@ -1,7 +1,7 @@
 """Loads whose value may not matter: an unordered overwrite harms only threads that use what they loaded.
 
-`plans.py` finds these loads in the code, and where their values are used. Here it is recorded which threads
-executed them, when, and at which addresses.
+`module_plans.py` finds these loads in the code, and where their values are used. Here it is recorded which
+threads executed them, when, and at which addresses.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access
-from .access_reports import Conflict, IdleReads
+from .access_reports import Conflict, UnusedReads
 from .clocks import Clocks
-from .doubtful import DoubtfulValues
-from .plans import ModulePlans
-from .shadow import PENDING, WORK
+from .doubtful_values import DoubtfulValues
+from .module_plans import ModulePlans
+from .shadow_memory import PENDING, WORK
 
 _MAX_PAIRS = 1 << 22  # of writers and threads that may have read, up to which uses are looked for
 
 
-class IdleLoads:
+class UnusedLoads:
     """The loads of a batch whose value may not matter, and who executed them."""
 
     def __init__(self, plans: ModulePlans, values: DoubtfulValues, clocks: Clocks) -> None:
@@ -42,7 +42,7 @@ class IdleLoads:
         self._executions[key].add(access, self._clocks.time.now)
         return key
 
-    def idle_reads(self, conflict: Conflict) -> IdleReads | None:
+    def unused_reads(self, conflict: Conflict) -> UnusedReads | None:
         """The threads whose loads may come too late; None if one of them has used its value.
 
         The shadow keeps two of the threads that read. Others of their blocks count as having read the same,
@@ -70,7 +70,7 @@ class IdleLoads:
         others = (others[:, None] & ~uses.lane_bits | spread).reshape(-1)  # whoever may have got it from them
         if self._values.were_used(uses, others, np.repeat(known, len(spread))):
             return None
-        return IdleReads(uses, np.unique(others))
+        return UnusedReads(uses, np.unique(others))
 
     def _first_reads(
         self, conflict: Conflict, threads: NDArray[Any], writers: NDArray[Any]

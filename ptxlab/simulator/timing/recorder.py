@@ -1,7 +1,8 @@
 """Records what the warps of some blocks do that affects their time.
 
 A simulation decides which way warps go; how long that takes is computed afterwards. So this records, for
-every warp, the instructions that it executed, and the memory, signals and waits of each.
+every warp, the instructions that it executed, and the memory, signals and waits of each. What is approximated
+is listed in the docstring of `timing/__init__.py`.
 """
 
 from __future__ import annotations

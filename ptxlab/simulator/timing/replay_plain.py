@@ -3,7 +3,8 @@
 This is the rule. `replay.py` computes it with arrays, so that numba can compile it, and adds up what warps
 wait for. A warp issues in order. Its next instruction waits for what the machine code says (a number of
 cycles, scoreboards), for events that other warps signal, and for room: in its unit, in a queue to memory, in
-the issue slot of its sub-partition. What it takes of units and memory, it takes when it is issued.
+the issue slot of its sub-partition. What it takes of units and memory, it takes when it is issued. What is
+approximated is listed in the docstring of `timing/__init__.py`.
 """
 
 from __future__ import annotations

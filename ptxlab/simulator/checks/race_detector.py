@@ -3,6 +3,9 @@
 An access is compared with the last writer and with readers of the same bytes, which shadow memory keeps. The
 vector clocks say whether those happen before it. If not, it is judged what that means: a race, a missing wait
 for asynchronous work, or nothing, as where a flag is reset or the same value is written again.
+
+Kinds found here: race, narrow scope, missing wait, flag without acquire, warp-synchronous code, and
+own rows of A. `access_reports.py` says them in words.
 """
 
 from __future__ import annotations
@@ -16,23 +19,23 @@ from numpy.typing import NDArray
 from .access_reports import AccessReports, Conflict, OtherVerb
 from .clocks import Clocks
 from .clusters import ClusterPresence
-from .plans import ModulePlans
-from .shadow import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
+from .module_plans import ModulePlans
+from .shadow_memory import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
-from .unused_loads import IdleLoads
+from .unused_loads import UnusedLoads
 
 _MAX_OTHERS = 16  # instructions that one access is reported against
 
 
 @dataclass(eq=False)
-class RaceCheck:
+class RaceDetector:
     """Finds earlier accesses that do not happen before the current one, and reports those that matter."""
 
     reports: AccessReports
     clocks: Clocks
     blocks: UniformBlocks
     presence: ClusterPresence
-    loads: IdleLoads
+    loads: UnusedLoads
     plans: ModulePlans
 
     def check(self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb) -> bool:
@@ -252,7 +255,7 @@ class RaceCheck:
         if conflict.stamp & (PENDING | WORK):
             self.reports.missing_wait(conflict)
         else:
-            self.reports.race(conflict, self.loads.idle_reads(conflict))
+            self.reports.race(conflict, self.loads.unused_reads(conflict))
 
     def _may_reset(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]

@@ -1,4 +1,7 @@
-"""Streams of machine instructions: what each warp issues, from the PTX instructions that it executed."""
+"""Streams of machine instructions: what each warp issues, from the PTX instructions that it executed.
+
+What is approximated is listed in the docstring of `timing/__init__.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from ...gpu.records import Measurement, measured
 from ...isa.product_form import ProductForm
 from ..ptx.dataflow import basic_blocks
 from ..ptx.syntax import Immediate, Module, PtxInstruction
-from .code import KernelCode, MachineInstruction
+from .chip_timings import ChipTiming, pipe_of
+from .kernel_code import KernelCode, MachineInstruction
+from .l2_residence import L2Residence
 from .recorder import Recorder, Touch
 from .replay import (
     BULK,
@@ -40,9 +45,7 @@ from .replay import (
     Touches,
     columns,
 )  # fmt: skip
-from .residence import Residence
 from .stalls import BARRIER, MBARRIER
-from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
 _WGMMA_SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
@@ -486,7 +489,7 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
 def _touches(touches: list[Touch], order: list[tuple[int, int, int]], caches: list[Cache]) -> Touches:
     """What accesses cost and which events they signal and wait for; the order is as in `streams`."""
     costs = [(0.0, 0.0, 0.0, 0.0, 0)] * len(touches)
-    for _, sm, number in sorted(order):  # roughly as they happen: warps run side by side
+    for _, sm, number in sorted(order):  # roughly as they happen, since warps run side by side
         costs[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
     linked: list[int] = []
     links: list[tuple[int, int, int]] = []
@@ -526,13 +529,15 @@ class Cache:
     DRAM delivers two sectors at a time.
     """
 
-    def __init__(self, chip: ChipTiming, l1: float, l2: float, residence: Residence, shared: float) -> None:
+    def __init__(
+        self, chip: ChipTiming, l1: float, l2: float, l2_residence: L2Residence, shared: float
+    ) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
-        `residence` knows which of its first touches go to DRAM; L2's time for reads is multiplied by
+        `l2_residence` knows which of its first touches go to DRAM; L2's time for reads is multiplied by
         `shared`, since several SMs read the same.
         """
-        self._chip, self._residence, self._shared = chip, residence, shared
+        self._chip, self._l2_residence, self._shared = chip, l2_residence, shared
         self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
@@ -546,7 +551,7 @@ class Cache:
         writes = touch.kind == "write"
         if touch.box_bytes:
             missed = sum(
-                self._residence.from_dram(box, writes)
+                self._l2_residence.from_dram(box, writes)
                 for box in sectors
                 if self._l2.find((writes, box), number) is None
             )
@@ -563,7 +568,7 @@ class Cache:
                     continue
             past.append(sector)
             if self._l2.find((writes, sector >> 1), number) is None:
-                fresh += 2 * self._residence.from_dram(sector, writes)
+                fresh += 2 * self._l2_residence.from_dram(sector, writes)
         lines = len({sector >> 2 for sector in past})
         chip = self._chip
         if touch.kind == "read":

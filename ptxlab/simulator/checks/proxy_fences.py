@@ -1,6 +1,9 @@
 """Proxies: bulk copies and wgmma access memory through the async proxy, loads and stores through the generic.
 
 A barrier alone does not order accesses through different proxies; `fence.proxy.async` between them does.
+
+Kinds found here: missing proxy fence, cp.async without proxy fence, mbarrier.init without fence.
+`access_reports.py` says them in words.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from ..events import Synchronisation
 from ..ptx.syntax import PtxInstruction
 from .access_reports import AccessReports
 from .clocks import Clocks
-from .doubtful import DoubtfulValues
+from .doubtful_values import DoubtfulValues
+from .module_plans import ModulePlans
 from .opcode_traits import traits_of
-from .plans import ModulePlans
-from .shadow import PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
+from .shadow_memory import PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
 
 _MAX_OTHERS = 16  # instructions that one access is reported against

@@ -1,13 +1,21 @@
 """Races, missing waits and proxy fences, memory that nobody wrote: found from every access and barrier.
 
-This is a happens-before race detector, as FastTrack and ThreadSanitizer are. Shadow memory (`shadow.py`)
-records the last accesses to every few bytes. Vector clocks (`clocks.py`) say which of them happen before a
-thread's next access; barriers, fences and waits update them (`happens_before.py`). Each access is compared
-with the recorded ones, and then recorded itself.
+This is a happens-before race detector, as FastTrack and ThreadSanitizer are. Shadow memory records the last
+accesses to every few bytes. Vector clocks say which of them happen before a thread's next access; barriers,
+fences and waits update them. Each access is compared with the recorded ones, and then recorded itself.
 
-`races.py` compares accesses, `proxies.py` those of different proxies, `unused_loads.py` excuses loads whose
-values are not used, `clusters.py` orders blocks of a cluster, `asynchronous_work.py` follows copies and wgmma
-under way, `uniform_blocks.py` checks one block for all, and `access_reports.py` puts findings into words.
+    shadow_memory.py      the last accesses to every few bytes
+    clocks.py             which accesses happen before a thread's next one
+    happens_before.py     events as updates of the clocks
+    clusters.py           the order of blocks of a cluster
+    race_detector.py      compares accesses
+    proxy_fences.py       compares accesses through different proxies
+    asynchronous_work.py  copies and wgmma under way
+    unused_loads.py       excuses loads whose values are not used
+    uniform_blocks.py     checks one block for all
+    access_reports.py     puts findings into words
+
+Kinds found here: uninitialised memory, written constants, and missing wait, of copies at the end of a thread.
 """
 
 from __future__ import annotations
@@ -27,17 +35,17 @@ from .access_reports import AccessReports
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
 from .clusters import ClusterOrder, ClusterPresence
-from .doubtful import DoubtfulValues
+from .doubtful_values import DoubtfulValues
 from .happens_before import HappensBefore
 from .logical_time import LogicalTime
 from .memory_spaces import LocalMemory
+from .module_plans import ModulePlans
 from .opcode_traits import traits_of
-from .plans import ModulePlans
-from .proxies import ProxyFences
-from .races import RaceCheck
-from .shadow import ATOMIC, ID, LATE, PENDING, TIME_SHIFT, WORK, Read, Shadow, ShadowTouch
+from .proxy_fences import ProxyFences
+from .race_detector import RaceDetector
+from .shadow_memory import ATOMIC, ID, LATE, PENDING, TIME_SHIFT, WORK, Read, Shadow, ShadowTouch
 from .uniform_blocks import UniformBlocks
-from .unused_loads import IdleLoads
+from .unused_loads import UnusedLoads
 
 
 class AccessCheck(Observer):
@@ -66,8 +74,10 @@ class AccessCheck(Observer):
         self._reports = AccessReports(
             self._report, self._values, self._plans, clocks, self._work, self._clusters
         )
-        self._loads = IdleLoads(self._plans, self._values, clocks)
-        self._races = RaceCheck(self._reports, clocks, self._blocks, self._presence, self._loads, self._plans)
+        self._loads = UnusedLoads(self._plans, self._values, clocks)
+        self._races = RaceDetector(
+            self._reports, clocks, self._blocks, self._presence, self._loads, self._plans
+        )
         self._proxies = ProxyFences(self._reports, clocks, self._blocks, self._values, self._plans)
         self._order = HappensBefore(
             self._report, clocks, self._work, self._blocks, self._clusters, self._proxies

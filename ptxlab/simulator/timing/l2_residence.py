@@ -1,6 +1,7 @@
 """What L2 keeps from one launch to the next: which part of what is touched first comes from DRAM.
 
-Launches are assumed to follow each other, as in a loop that is timed.
+Launches are assumed to follow each other, as in a loop that is timed. What else is approximated is listed in
+the docstring of `timing/__init__.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..events import SimulatedBuffer
+from .chip_timings import ChipTiming
 from .recorder import Recorder, Touch, map_of_box
-from .units import ChipTiming
 
 _PAIR, _LINE = 64, 128  # bytes: DRAM delivers two sectors, L2 keeps lines of four
 _OTHER = -1  # memory that is no array: local memory, the heap
@@ -35,7 +36,7 @@ class _Use:
         return unit * len(self.pairs if unit == _PAIR else self.lines) + sum(self.boxes.values())
 
 
-class Residence:
+class L2Residence:
     """For each array, the fraction of a cluster's first touches that DRAM serves.
 
     `sharing` is how many clusters share a byte.

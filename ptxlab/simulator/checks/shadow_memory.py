@@ -6,7 +6,8 @@ displace are kept as well, the last read of each warp; they are few, since a bar
 Where atomic operations update bytes and nobody reads their results, an entry also keeps an update before the
 last, by another block or warp: such an operation does not learn of the updates before it.
 
-Loads whose value may not matter (`plans.py`) have readers of their own, so that they do not displace others.
+Loads whose value may not matter (`module_plans.py`) have readers of their own, `unused_reader` and
+`unused_second`, so that they do not displace others.
 
 Each record is one number, a stamp: the logical time, flags, and the thread (counted in the batch for shared
 memory, in the launch for global memory) or the column of asynchronous work in the clocks.
@@ -31,7 +32,7 @@ WORK = 1 << 29  # of asynchronous work that has a column in the clocks, instead 
 FLAGS = ATOMIC | PENDING | WORK
 ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
-_RECORDS = ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load")
+_RECORDS = ("writer", "updater", "reader", "second", "unused_reader", "unused_second", "unused_load")
 _MAX_LATER = 32 << 20  # bytes of reads that are kept
 _MAX_READERS = 1 << 27  # bytes of shared memory times warps, up to which all readers are kept
 
@@ -58,7 +59,7 @@ class Shadow:
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count, dtype=np.int64)
         #: The same of loads whose value may not matter, and the load's id; empty while there are none.
-        self.idle_reader = self.idle_second = self.idle_load = np.zeros(0, dtype=np.int64)
+        self.unused_reader = self.unused_second = self.unused_load = np.zeros(0, dtype=np.int64)
         #: Further readers of shared memory, by warp of the block.
         self.more_readers = np.zeros((0, count), dtype=np.int64)
         #: Atomic updates before that of `writer`; empty while there are none.
@@ -84,9 +85,9 @@ class Shadow:
 
     def readers(self) -> tuple[NDArray[np.int64], ...]:
         """The arrays of readers; those of loads that may not matter come after the first two."""
-        if len(self.idle_reader):
-            idle = self.idle_reader, self.idle_second
-            return self.reader, self.second, *idle, *self.more_readers
+        if len(self.unused_reader):
+            unused = self.unused_reader, self.unused_second
+            return self.reader, self.second, *unused, *self.more_readers
         return self.reader, self.second, *self.more_readers
 
     def readers_for(
@@ -94,20 +95,21 @@ class Shadow:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The arrays to note readers in, the last and another one; `load` is 0, or a load's id.
 
-        An entry has idle readers of one load at a time; those of another, unless their stamps are below a
+        An entry has unused readers of one load at a time; those of another, unless their stamps are below a
         limit, become ordinary ones.
         """
         if not load:
             return self.reader, self.second
-        if not len(self.idle_reader):
-            self.idle_reader, self.idle_second, self.idle_load = np.zeros((3, len(self.writer)), np.int64)
-        others = entries[self.idle_load[entries] != load]
-        for idle, array in ((self.idle_reader, self.reader), (self.idle_second, self.second)):
-            live = others[idle[others] >= limit]
-            array[live] = idle[live]
-            idle[others] = 0
-        self.idle_load[others] = load
-        return self.idle_reader, self.idle_second
+        if not len(self.unused_reader):
+            nobody = np.zeros((3, len(self.writer)), np.int64)
+            self.unused_reader, self.unused_second, self.unused_load = nobody
+        others = entries[self.unused_load[entries] != load]
+        for unused, array in ((self.unused_reader, self.reader), (self.unused_second, self.second)):
+            live = others[unused[others] >= limit]
+            array[live] = unused[live]
+            unused[others] = 0
+        self.unused_load[others] = load
+        return self.unused_reader, self.unused_second
 
     def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any], load: int = 0) -> None:
         """Note the last reader of each entry, and another thread that reads it at once or did before."""
@@ -152,7 +154,7 @@ class Shadow:
         """Note other readers of entries; what they displace, and what has no room, is kept by warp."""
         before = second[entries]
         second[entries] = stamps
-        if self.size * self._warps > _MAX_READERS or second is self.idle_second:
+        if self.size * self._warps > _MAX_READERS or second is self.unused_second:
             return
         displaced = (before >= limit) & ((before ^ stamps) & (FLAGS | ID & ~31) != 0)
         crowded = (second[entries] ^ stamps) & (ID & ~31) != 0
@@ -192,13 +194,13 @@ class Shadow:
             of_threads = (stamps != 0) & (stamps & WORK == 0)
             return np.where(of_threads, stamps + first, stamps)
 
-        for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second"):
+        for name in ("writer", "updater", "reader", "second", "unused_reader", "unused_second"):
             if not len(getattr(self, name)):
                 continue
             setattr(self, name, repeated(getattr(self, name)))
         more = [repeated(stamps) for stamps in self.more_readers]
         self.more_readers = np.array(more, dtype=np.int64).reshape(len(more), blocks * count)
-        self.idle_load = np.tile(self.idle_load, blocks)
+        self.unused_load = np.tile(self.unused_load, blocks)
         self.size *= blocks
 
     def forget(self, first: int, last: int) -> None:

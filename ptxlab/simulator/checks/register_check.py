@@ -12,7 +12,7 @@ from ..events import Inspection, Observer, Synchronisation
 from ..hazard import HazardLog, Violation, lanes_text
 from ..launch_threads import Batch, Threads
 from ..ptx.syntax import PtxInstruction
-from .plans import ModulePlans, RegisterPlan
+from .module_plans import ModulePlans, RegisterPlan
 
 
 @dataclass

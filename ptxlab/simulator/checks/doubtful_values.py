@@ -31,7 +31,7 @@ from ..ptx.syntax import (
     registers_of,
 )
 from .logical_time import LogicalTime
-from .plans import Flow, LoadUses, ModulePlans
+from .module_plans import Flow, LoadUses, ModulePlans
 
 _Taints = NDArray[np.int32]  # for each lane of the batch the number of an origin, or 0
 #: Makes the violation of only those threads in which a doubtful value matters, in the order given.
@@ -138,11 +138,11 @@ class DoubtfulValues(Observer):
         used = [*(self._used[key] for key in uses.uses), *(self._decided[key] for key in uses.decisions)]
         return any(bool((each[threads] > times).any()) for each in used)
 
-    def doubt_idle(
+    def doubt_unused(
         self, uses: LoadUses, threads: NDArray[Any], violation: Violation, account: Account
     ) -> None:
         """Threads hold a loaded value that they should not use: another thread has just overwritten it."""
-        key = (violation.kind, id(violation.instruction), id(violation.other), violation.remedy, "idle")
+        key = (violation.kind, id(violation.instruction), id(violation.other), violation.remedy, "unused")
         number = self._origin(key, threads, violation, account)
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))

@@ -9,10 +9,10 @@ from ..hazard import HazardLog, Violation
 from ..launch_threads import Batch, Threads
 from ..ptx.ptxas import SignFill
 from ..ptx.syntax import PtxInstruction, Register
-from .plans import ModulePlans
+from .module_plans import ModulePlans
 
 
-class AssembledCheck(Observer):
+class AssemblerFaults(Observer):
     """Compares both values of such instructions wherever they are executed."""
 
     def __init__(self, report: HazardLog, plans: ModulePlans) -> None:

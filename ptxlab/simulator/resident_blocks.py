@@ -21,7 +21,7 @@ _MOST_REGISTERS = 255  # of a thread
 
 
 @dataclass
-class Residency:
+class ResidentBlocks:
     """Blocks of a launch on a chip.
 
     `fit` says how many fit on an SM with so many registers for each thread; with None the assembler is asked.
