@@ -351,7 +351,7 @@ _KINDS = (
         "bytes are read or written as data, without mbarrier.inval",
         "mbarrier.init by one thread, once, and mbarrier.inval before its bytes are used otherwise",
         published='the PTX ISA, "Contents of the mbarrier object", "Lifecycle of the mbarrier object"',
-        found_in=("checks/mbarrier_lives.py",),
+        found_in=("checks/mbarrier_lives.py", "instructions/mbarrier_builders.py"),
     ),
     HazardKind(
         "mbarrier.init without fence",
