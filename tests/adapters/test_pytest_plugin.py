@@ -82,9 +82,9 @@ def test_a_hazard_fails_its_test(tmp_path: Path) -> None:
 
 
 def test_a_test_that_fails_shows_its_hazards(tmp_path: Path) -> None:
-    """Also in the processes of pytest-xdist."""
+    """Also in a process of pytest-xdist."""
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     text = replaced(_TESTS, "assert x[0] == 63", "assert x[0] == 64")
-    done = _pytest(tmp_path, text, "--ptxlab", "-p", "xdist.plugin", "-n", "2")
+    done = _pytest(tmp_path, text, "--ptxlab", "-p", "xdist.plugin", "-n", "1")
     assert "1 failed, 1 passed" in done.stdout and "assert np.float32(63.0) == 64" in done.stdout, done.stdout
     assert "hazards" in done.stdout and "reverse: line 16" in done.stdout
