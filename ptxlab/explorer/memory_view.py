@@ -338,7 +338,13 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
         "bits": placement.bits,
         "byte": placement.offsets.astype(np.int32).tobytes(),
         "wavefront": _cell_wavefronts(layout).astype(np.int16).tobytes(),
-        "suppliers": _suppliers(layout),
+        # rows of ldmatrix and stmatrix: first byte, the lane that supplies the address, its matrix
+        "suppliers": [
+            [int(address), access.warp * 32 + lane, lane // 8]
+            for access in layout.accesses
+            if access.is_matrix
+            for lane, address in enumerate(access.addresses.tolist())
+        ],
         "wavefronts": layout.wavefronts,
         "least": layout.least,
         "summary": _summary(state.ins, layout),
@@ -419,16 +425,6 @@ def _lookup(conflicts: Conflicts, words: NDArray[np.int64]) -> NDArray[np.int64]
     """The wavefront that serves each of these words."""
     known, first = np.unique(conflicts.words, return_index=True)
     return np.asarray(conflicts.schedule.reshape(-1)[first][np.searchsorted(known, words)])
-
-
-def _suppliers(layout: MemoryLayout) -> list[list[int]]:
-    """Rows of ldmatrix and stmatrix: [first byte, the lane that supplies the address, its matrix]."""
-    return [
-        [int(address), access.warp * 32 + lane, lane // 8]
-        for access in layout.accesses
-        if access.is_matrix
-        for lane, address in enumerate(access.addresses.tolist())
-    ]
 
 
 # -- sentences -------------------------------------------------------------------------------------------

@@ -39,11 +39,6 @@ _TYPE_WORDS = {
 _ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
 
 
-def _product_words(target: str) -> list[str]:
-    """The words in the product names of a target: ``h100``, ``rtx``, ``5090``."""
-    return [word for product in PRODUCTS.get(target, ()) for word in product.lower().split()]
-
-
 @lru_cache(maxsize=1)
 def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
     """Every tcgen05.mma, by its mnemonic."""
@@ -329,7 +324,11 @@ def picker_index() -> dict[str, Any]:
         "shapes": list(shapes.values),
         "types": list(types.values),
         "qualifiers": list(qualifiers.values),
-        "targets": [[target, generation(target), _product_words(target)] for target in TARGETS],
+        # with the words of its product names: ``h100``, ``rtx``, ``5090``
+        "targets": [
+            [target, generation(target), " ".join(PRODUCTS.get(target, ())).lower().split()]
+            for target in TARGETS
+        ],
         "target_sets": [
             [_target_words(targets), [TARGETS.index(target) for target in targets], version]
             for targets, version in target_sets.values

@@ -21,10 +21,6 @@ QUESTIONS = 5  # of a quiz by default
 MAX_QUESTIONS = 100
 
 
-def _d_if_computed(state: ExplorerState) -> tuple[str, ...]:
-    return ("D",) if state.chip_choice.has_result else ()
-
-
 def _a_if_changeable(state: ExplorerState) -> tuple[str, ...]:
     return ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
 
@@ -39,7 +35,11 @@ KINDS = {
     "reach": Kind(tensor_questions.ask_reach, tensor_questions.only_d, tensor_questions.draw_reach),
     "nibble": Kind(questions.ask_nibble, lambda state: ("A",) if state.ins.sparse else (), draw_cell),
     "metadata": Kind(questions.ask_metadata, lambda state: ("E",) if state.ins.sparse else (), draw_cell),
-    "value": Kind(questions.ask_value, _d_if_computed, questions.draw_value),
+    "value": Kind(
+        questions.ask_value,
+        lambda state: ("D",) if state.chip_choice.has_result else (),
+        questions.draw_value,
+    ),
     "change": Kind(questions.ask_change, _a_if_changeable, questions.draw_change),
     "code": Kind(questions.ask_code, questions.with_codes_to_ask, questions.draw_code),
 }

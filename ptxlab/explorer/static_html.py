@@ -275,13 +275,16 @@ def page_text(
     """The text of a page that runs a module of front/."""
     title = as_text(title, "title").encode(errors="replace").decode()  # replaces a lone surrogate
     script_text, css = script(module), style("saved_page", *sheets)
+    saved = json.dumps(packed, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":  # it stands in a <script> element
+        saved = saved.replace(sign, f"\\u{ord(sign):04x}")
     return FRAME.substitute(
         policy=POLICY.format(policy_source(script_text), policy_source(css)),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
         style=css,
-        saved=_escape_json(json.dumps(packed, separators=(",", ":"), allow_nan=False)),
+        saved=saved,
         script=script_text,
     )
 
@@ -289,11 +292,6 @@ def page_text(
 def policy_source(text: str) -> str:
     """The CSP source expression (`'sha256-…'`) of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _escape_json(text: str) -> str:
-    """Escape JSON for embedding in a <script> element."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def pack(value: Any) -> Any:

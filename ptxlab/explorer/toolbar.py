@@ -69,13 +69,24 @@ def toolbar(
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
     gpu_available = GPU in chips
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
+    options: list[dict[str, Any]] = []
+    for name, value in document.options.items():
+        legal = ins.modifiers.get(name, ())  # of a mask there are too many: it is a text
+        options.append(
+            {
+                "name": name,
+                "label": name.replace("_", "-"),
+                "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
+                "options": [[str(choice).lower(), choice] for choice in legal],
+                "value": value if legal else 0,
+                "text": "" if legal else mask_text(name, value),
+            }
+        )
     return data | {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
         "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
-        "options": [
-            _option(name, ins.modifiers.get(name, ()), value) for name, value in document.options.items()
-        ],
+        "options": options,
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }
 
@@ -101,15 +112,3 @@ _OPTION_HINTS = {
     "zero_column_mask": "zero-column-mask-desc: columns of B that count as zeros, such as use 4, skip 3",
     "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
 }
-
-
-def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A modifier with its legal values; a mask has too many to list and is a text."""
-    return {
-        "name": name,
-        "label": name.replace("_", "-"),
-        "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
-        "options": [[str(each).lower(), each] for each in legal],
-        "value": value if legal else 0,
-        "text": "" if legal else mask_text(name, value),
-    }

@@ -11,6 +11,7 @@ few return text: `cpp` and `source` are code, `copies_note`, `model_words` and `
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
+# the name that users of 0.1.0 have for it
 from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types

@@ -277,13 +277,6 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
 # -- HTML ----------------------------------------------------------------------------------------------------
 
 
-def _reason_css() -> str:
-    return "\n".join(
-        f"{where} {{ {' '.join(_variables(theme))} }}"
-        for theme, where in ((LIGHT, ".ptx-launch"), (DARK, f":is({DARK_PAGES}) .ptx-launch"))
-    )
-
-
 def _variables(theme: Theme) -> list[str]:
     strength = 1.0 if theme is LIGHT else 0.85
     return [f"--{_name(reason)}: {mix(colour, strength, theme.paper)};" for reason, colour in STALLS.items()]
@@ -301,7 +294,9 @@ def launch_html(profile: LaunchProfile) -> str:
     """What a notebook shows: head line, units, stall reasons, and the source with both in its margin."""
     from .annotated_source import annotated_css
 
-    style = f"<style>{annotated_css()}\n{_reason_css()}</style>{cell_script()}"
+    light, dark = (" ".join(_variables(theme)) for theme in (LIGHT, DARK))
+    colours = f".ptx-launch {{ {light} }}\n:is({DARK_PAGES}) .ptx-launch {{ {dark} }}"
+    style = f"<style>{annotated_css()}\n{colours}</style>{cell_script()}"
     head, *facts = (html.escape(fact) for fact in _facts(profile))
     header = f"<header><b>{head}</b> {' '.join(f'<span>{fact}</span>' for fact in facts)}</header>"
     panels = f'<div class="panels">{_units_html(profile)}{_reasons_html(profile)}</div>'

@@ -97,12 +97,17 @@ def _over_n(
     for key, results in series.items():
         name, colour, dashed = _SERIES[key]
         values = [result.cycles if cycles else result.throughput / 1e12 for result in results]
+        tips = [
+            f"{result.form.mnemonic}: {result.throughput / 1e12:.0f} {result.unit} at "
+            f"{result.best.clock:.0f} MHz, one in {result.cycles:.1f} cycles"
+            for result in results
+        ]
         lines.append(
             Line(
                 name,
                 tuple(_n(result) for result in results),
                 tuple(round(value, 1) for value in values),
-                tuple(_tip(result) for result in results),
+                tuple(tips),
                 colour,
                 dashed,
             )
@@ -115,13 +120,6 @@ def _over_n(
         notes = ("operations of the dense product that a sparse one stands for",)
     y_title = "cycles" if cycles else next(iter(series.values()))[0].unit
     return LineChart(title, (*notes, _conditions(record)), tuple(lines), "N", y_title, _N_STEP)
-
-
-def _tip(result: Measurement) -> str:
-    return (
-        f"{result.form.mnemonic}: {result.throughput / 1e12:.0f} {result.unit} at {result.best.clock:.0f} "
-        f"MHz, one in {result.cycles:.1f} cycles"
-    )
 
 
 def _sparsity(record: Record, type: str, series: dict[tuple[bool, str], list[Measurement]]) -> LineChart:

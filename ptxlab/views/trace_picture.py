@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -157,8 +158,11 @@ def _lowest_bit(value: Fraction, d_type: DType) -> int:
 def _term_rows(trace: Trace, step: Step) -> list[_BitRow]:
     """A row for every term; runs of three or more zero terms share one."""
     bit_rows = []
-    for zero, group in groupby(enumerate(step.terms), lambda numbered: _is_zero(numbered[1])):
-        run = dict(group)
+    numbered = [
+        (term.value == 0 and term.factors is not None, index) for index, term in enumerate(step.terms)
+    ]
+    for zero, group in groupby(numbered, key=itemgetter(0)):
+        run = {index: step.terms[index] for _, index in group}
         if zero and len(run) > 2:
             names = tuple(term_name(trace, term) for term in run.values())
             title = f"{len(run)} terms of 0"
@@ -176,10 +180,6 @@ def row_of(trace: Trace, place: DivergencePlace) -> int | None:
     if place.result:
         return len(bit_rows) + 1
     return next((row for row, bit_row in enumerate(bit_rows) if place.term in bit_row.terms), None)
-
-
-def _is_zero(term: Term) -> bool:
-    return term.value == 0 and term.factors is not None
 
 
 def _term_row(trace: Trace, step: Step, term: Term) -> _BitRow:

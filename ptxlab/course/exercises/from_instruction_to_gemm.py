@@ -121,12 +121,15 @@ def profile(number: int) -> Profile:
     steps[:, 2:4] = steps[:, 4:5] - steps[:, 2:4]
     numbers_now = np.array([REASONS.index(reason) for reason in recorded()["reasons"]])
     steps[:, 5] = numbers_now[steps[:, 5].astype(int)]
+    grid: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record["grid"].items()
+    }
     record |= {
         "name": f"rung {number}, {chosen.row.title}",
         "source": chosen.source,
         "timeline": steps[np.argsort(steps[:, 4], kind="stable")],
         "occupancy": Occupancy(**record["occupancy"]),
-        "grid": LaunchGrid(**{name: _tupled(value) for name, value in record["grid"].items()}),
+        "grid": LaunchGrid(**grid),
         "code": tuple(CodeRow(*row) for row in record["code"]),
         "reasons": Counter(record["reasons"]),
         "stalls": {int(line): Counter(reasons) for line, reasons in record["stalls"].items()},
@@ -136,10 +139,6 @@ def profile(number: int) -> Profile:
         ),
     }
     return Profile(**record)
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def over_time(rung: int) -> Timeline:
