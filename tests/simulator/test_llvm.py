@@ -133,6 +133,33 @@ define ptx_kernel void @k(float %a, float %b, float %c, ptr %out) {
     assert opcodes == ["fma.rn.f32", "mul.rn.f32", "add.f32", "neg.f32", "fma.rn.f32"]
 
 
+@pytest.mark.parametrize(
+    ("sums", "expected"),
+    [
+        ("%s = fsub contract float %p, %q", "mul neg fma"),
+        ("%s = fsub contract float %p, %q\n%r = fsub contract float %c, %p", "mul neg fma neg fma"),
+        ("%r = fadd contract float %c, %p\n%s = fadd contract float %p, %q", "mul fma fma"),
+        ("%s = fadd contract float %p, %p", "mul fma"),
+        ("%s = fadd contract float %p, %p\n%r = fmul contract float %p, %c", "mul add mul"),
+    ],
+)
+def test_which_product_is_fused(sums: str, expected: str) -> None:
+    """The one with fewer uses; the expected instructions are those that Clang 22.1.8 writes."""
+    stores = "\n".join(
+        f"store volatile float %{name}, ptr %out" for name in ("r", "s") if f"%{name} =" in sums
+    )
+    ir = f"""
+define ptx_kernel void @k(float %a, float %b, float %c, float %d, ptr %out) {{
+  %p = fmul contract float %a, %b
+  %q = fmul contract float %c, %d
+  {sums}
+  {stores}
+  ret void
+}}"""
+    opcodes = re.findall(r"^\t(fma|mul|add|neg|sub)\.", _body(ir), re.MULTILINE)
+    assert sorted(opcodes) == sorted(expected.split())
+
+
 def test_hazards_name_the_line_of_the_source() -> None:
     """Inlined code has the line of the call, and where it was written."""
     ir, ptx = recorded()["language"]

@@ -364,7 +364,7 @@ class Translator:
         return value.type.count if isinstance(value, Constant) else 0
 
     def _fuse(self, instructions: list[Instruction]) -> None:
-        """Find the products that Clang's back end fuses with a sum of the same block, the last sum first."""
+        """Find the products that Clang's back end fuses with a sum of the same block."""
         products = {each.name: each for each in instructions if each.op == "fmul" and _CONTRACT & each.words}
         if not products:
             return
@@ -377,7 +377,8 @@ class Translator:
         def product(value: Value) -> Instruction | None:
             return products.get(value.name) if isinstance(value, Local) else None
 
-        for instruction in reversed(instructions):
+        left_over = {name: list(each) for name, each in users.items()}
+        for instruction in instructions:
             if instruction.op not in ("fadd", "fsub") or not _CONTRACT & instruction.words:
                 continue
             left, right = (product(each) for each in instruction.arguments)
@@ -400,8 +401,8 @@ class Translator:
                 continue
             self._fused[instruction] = (chosen, how)
             if how != "negated":
-                users[chosen.name].remove(instruction)
-                if not users[chosen.name]:
+                left_over[chosen.name].remove(instruction)
+                if not left_over[chosen.name]:
                     self._absorbed.add(chosen)
 
     # -- values ----------------------------------------------------------------------------------------------

@@ -82,7 +82,10 @@ def _variables_of(module: Module) -> str:
                 initialiser.addresses.get(at) or str(int.from_bytes(initialiser.bytes[at : at + 8], "little"))
                 for at in range(0, size, 8)
             ]
-            texts[name] = f"{head} .u64 {label}[{size // 8}] = {{{', '.join(words)}}};\n"
+            listing = f"[{len(words)}] = {{{', '.join(words)}}}"
+            if variable.type.kind == "ptr":
+                listing = f" = {words[0]}"
+            texts[name] = f"{head} .u64 {label}{listing};\n"
         else:
             content = bytes(initialiser.bytes).rstrip(b"\0")
             values = f" = {{{', '.join(map(str, content))}}}" if content and variable.space != 3 else ""
