@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -126,8 +125,10 @@ def show(
       ptxlab show wmma.m8n8k32.s4 --json
     """
     forms = (parse_every if names_tcgen05(instruction, tcgen05) else parse_all)(instruction)
-    if len(forms) > 1:
-        return _show_several(forms, json, style)
+    if len(forms) > 1:  # of a pasted kernel
+        names = [form.mnemonic for form in forms]
+        title = f"{len(forms)} matrix instructions in this text; `ptxlab show` tells more about one"
+        return as_json(names) if json else "\n".join([style.bold(title), *(f"  {name}" for name in names)])
     form = form_of(instruction, tcgen05)
     facts = views.facts(form, target, run=not no_sass)
     if json:
@@ -145,14 +146,6 @@ def show(
     if abridged:
         lines.append(style.dim(f"  {'':{_NAME_WIDTH}} (`ptxlab ptx` prints it in full, with --cpp as C++)"))
     return "\n".join(lines)
-
-
-def _show_several(forms: Sequence[Form], json: bool, style: Style) -> str:
-    """The matrix instructions of a pasted kernel, a line each."""
-    if json:
-        return as_json([form.mnemonic for form in forms])
-    title = style.bold(f"{len(forms)} matrix instructions in this text; `ptxlab show` tells more about one")
-    return "\n".join([title, *(f"  {form.mnemonic}" for form in forms)])
 
 
 def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
@@ -381,12 +374,24 @@ def layout(
                 f"--{printed.format} gives the stored elements"
             )
         if printed.format in ("cute", "formula"):
-            return _notation(form, found, printed.format)
+            ((_, strides, sizes),) = views.cute(form, found.name).rows  # refuses an operand in shared memory
+            if printed.format == "formula" and found.layout is not None:
+                return found.layout.formula()
+            return f"{strides}  // {sizes}"
         table = views.layout(found, swizzle, transposed)
         if printed.format == "csv":
             return as_csv(table)
-        facts = {} if found.layout else tile_facts(Tile.of(found, swizzle, transposed))
-        return _elements(form, found, facts, table)
+        facts = {
+            "instruction": form.mnemonic,
+            "operand": found.name,
+            "dtype": str(found.dtype),
+            "shape": found.shape,
+            "lanes": found.lanes,
+            "registers": found.registers,
+            "cute": found.layout.cute if found.layout else None,
+        }
+        tile_of = {} if found.layout else tile_facts(Tile.of(found, swizzle, transposed))
+        return as_json({**facts, **tile_of, "elements": table})
     if found.layout is None and printed.format != "svg":
         tile = Tile.of(found, swizzle, transposed)
         words = (
@@ -399,29 +404,6 @@ def layout(
     text = _picture_text(picture, printed, style)
     copies = "" if printed.format else views.copies_note(found)
     return f"{text}\n\n{copies}" if copies else text
-
-
-def _elements(form: Form, operand: Operand, tile: dict[str, object], table: views.Table) -> str:
-    return as_json(
-        {
-            "instruction": form.mnemonic,
-            "operand": operand.name,
-            "dtype": str(operand.dtype),
-            "shape": operand.shape,
-            "lanes": operand.lanes,
-            "registers": operand.registers,
-            "cute": operand.layout.cute if operand.layout else None,
-            **tile,
-            "elements": table,
-        }
-    )
-
-
-def _notation(form: Form, operand: Operand, notation: str) -> str:
-    ((_, strides, sizes),) = views.cute(form, operand.name).rows  # refuses an operand in shared memory
-    if notation == "formula" and operand.layout is not None:
-        return operand.layout.formula()
-    return f"{strides}  // {sizes}"
 
 
 def _picture_text(
@@ -548,30 +530,24 @@ def cute(
       ptxlab cute mma.m16n8k64.s4 A
     """
     form = form_of(instruction, tcgen05)
-    in_tensors = isinstance(form, Tcgen05Form)
-    if in_tensors:
-        table = _tensor_cute(form, operand)
+    if isinstance(form, Tcgen05Form):
+        table = views.tensor_layouts(form)
+        if not table.rows:
+            raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")
+        if operand is not None:
+            rows = tuple(row for row in table.rows if row[0] == operand_name(form, operand))
+            if not rows:
+                names = listing(str(row[0]) for row in table.rows)
+                raise PtxlabError(f"{form.mnemonic} has no operand {quoted(operand)}; it has {names}")
+            table = views.Table(table.columns, rows)
     else:
         table = views.cute(form, find_operand(form, operand).name if operand else None)
+        if operand and not json:
+            ((_, strides, sizes),) = table.rows
+            return f"{strides}  // {sizes}"
     if json:
         return as_json({"instruction": form.mnemonic, "operands": table})
-    if operand and not in_tensors:
-        ((_, strides, sizes),) = table.rows
-        return f"{strides}  // {sizes}"
     return as_text(table, style)
-
-
-def _tensor_cute(form: Form, operand: str | None) -> views.Table:
-    table = views.tensor_layouts(form)
-    if not table.rows:
-        raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")
-    if operand is None:
-        return table
-    rows = tuple(row for row in table.rows if row[0] == operand_name(form, operand))
-    if not rows:
-        names = listing(str(row[0]) for row in table.rows)
-        raise PtxlabError(f"{form.mnemonic} has no operand {quoted(operand)}; it has {names}")
-    return views.Table(table.columns, rows)
 
 
 # -- code ------------------------------
@@ -639,35 +615,23 @@ def sass(
       ptxlab sass tcgen05.mma.cta_group::2.kind::f16
     """
     form = form_of(instruction, tcgen05)
+    targets = [target or views.target_of(form)]
     if all:
-        return _sass_of_all(form, json, style)
-    code = sass_of.sass(form, target or views.target_of(form))
-    lines = code.listing.splitlines()
+        targets = [chip for chip in CHIPS.values() if form.supports(chip)] or list(form.targets)
+    codes = [sass_of.sass(form, target) for target in targets]
+    lines = [] if all else codes[0].listing.splitlines()
     if json:
-        return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})
+        names = ("target", "native", "tensor", "arithmetic", "rest", "unprinted")
+        facts = [{name: getattr(code, name) for name in names} for code in codes]
+        listing_of_one = {} if all else {"listing": lines}
+        return as_json({"instruction": form.mnemonic, **listing_of_one, "targets": facts})
+    if all:
+        return "\n".join([style.bold(form.mnemonic), *(f"  {code.target:<8} {code}" for code in codes)])
+    (code,) = codes
     shown = [
         style.bold(line) if any(f" {opcode} " in line for opcode in code.tensor) else line for line in lines
     ]
     return "\n".join([f"{style.bold(form.mnemonic)} for {code.target}", f"  {code}", "", *shown])
-
-
-def _sass_of_all(form: Form, json: bool, style: Style) -> str:
-    targets = [target for target in CHIPS.values() if form.supports(target)] or list(form.targets)
-    codes = [sass_of.sass(form, target) for target in targets]
-    if json:
-        return as_json({"instruction": form.mnemonic, "targets": [_sass_facts(code) for code in codes]})
-    return "\n".join([style.bold(form.mnemonic), *(f"  {code.target:<8} {code}" for code in codes)])
-
-
-def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
-    return {
-        "target": code.target,
-        "native": code.native,
-        "tensor": code.tensor,
-        "arithmetic": code.arithmetic,
-        "rest": code.rest,
-        "unprinted": code.unprinted,
-    }
 
 
 # -- arithmetic ------------------------------

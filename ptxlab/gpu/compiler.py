@@ -82,18 +82,10 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     check_text(source, "source")
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
-    major, minor = compiler_version()
-    headers = _header_times() if include_mma else ()
-    entry = f"{key_of(source, target, str(include_mma), str(major), str(minor), *headers)}.cubin"
+    folders = _find_headers() if include_mma else ()
+    flags = (*_FLAGS, *(f"-I{folder}" for folder in folders))
     cache = cache and _reads_cuda_only(source)
-    cubin = read_entry(entry) if cache else None
-    if cubin is None:
-        folders = _find_headers() if include_mma else ()
-        flags = [f"-arch={target}", *_FLAGS, *(f"-I{folder}" for folder in folders)]
-        cubin, _ = _run_nvrtc(source, SOURCE_NAME, target, flags, "cubin")
-        if cache:
-            write_entry(entry, cubin)
-    return cubin
+    return _nvrtc_or_cache(source, SOURCE_NAME, target, flags, "cubin", cache=cache)[0]
 
 
 def compile_ptx(
@@ -112,7 +104,7 @@ def compile_ptx(
     >>> ".entry nothing" in text
     True
     """
-    text, lowered = _compiled(source, target, options, name, "ptx", file)
+    text, lowered = _compile_kernel(source, target, options, name, "ptx", file)
     return text.decode(), lowered
 
 
@@ -120,7 +112,7 @@ def compile_kernel(
     source: str, target: str, options: Sequence[str] = (), name: str | None = None
 ) -> tuple[bytes, str | None]:
     """As `compile_ptx`, to machine code."""
-    return _compiled(source, target, options, name, "cubin")
+    return _compile_kernel(source, target, options, name, "cubin", SOURCE_NAME)
 
 
 def link_modules(texts: Sequence[str], target: str) -> bytes:
@@ -149,45 +141,60 @@ _FLAGS = ("-std=c++17", "--device-as-default-execution-space")
 _KERNEL_FLAGS = (*_FLAGS, "-lineinfo", "--pre-include=math.h")
 
 
-def _compiled(
+def _compile_kernel(
     source: str,
     target: str,
     options: Sequence[str],
     name: str | None,
     output: Literal["ptx", "cubin"],
-    file: str = SOURCE_NAME,
+    file: str,
 ) -> tuple[bytes, str | None]:
-    """PTX or machine code with line numbers, from the cache or from NVRTC; the mangled name of a template.
-
-    A source that may include other files than CUDA's own is not cached: they may change.
-    """
+    """PTX or machine code with line numbers, with the user's options; the mangled name of a template."""
     check_text(source, "source")
     for text, what in ((name or "", "name"), *((option, "options") for option in options)):
         check_text(text, what)
     _check_options(options)
     _check_version(TARGET_VERSIONS[check_target(target)], target)
-    major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
-    headers = "".join(STANDARD_HEADERS.values())
-    folders = [f"-I{folder}" for folder in header_folders()]
-    parts = (source, file, target, f"{major}.{minor}", expression or "", headers, *_header_times())
-    entry = f"{key_of(*parts, *_KERNEL_FLAGS, *folders, *options)}.{output}"
+    flags = (
+        *_KERNEL_FLAGS,
+        # NVRTC's own cache returns the same machine code with and without --use_fast_math
+        *(["--no-cache"] if compiler_version() >= (13, 0) else []),
+        "--diag-suppress=9",  # /* in a comment, which would put the whole line into the log
+        *(f"-I{folder}" for folder in header_folders()),
+        *options,
+    )
     cache = _reads_cuda_only("\n".join((source, expression or "", *options)))
     cache = cache and not any(option.startswith("-I") for option in options)
+    return _nvrtc_or_cache(source, file, target, flags, output, STANDARD_HEADERS, expression, cache=cache)
+
+
+def _nvrtc_or_cache(
+    source: str,
+    file: str,
+    target: str,
+    flags: Sequence[str],
+    output: Literal["ptx", "cubin"],
+    headers: Mapping[str, str] = MappingProxyType({}),
+    expression: str | None = None,
+    *,
+    cache: bool,
+) -> tuple[bytes, str | None]:
+    """PTX or machine code, and the mangled name of `expression`, which is the first line of a cache entry.
+
+    `cache` is false for a source that may include other files than CUDA's own: they may change.
+    """
+    release = "{}.{}".format(*compiler_version())
+    parts = (source, file, target, release, expression or "", "".join(headers.values()), *_header_times())
+    entry = f"{key_of(*parts, *flags)}.{output}"
     stored = read_entry(entry) if cache else None
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
         return code, lowered.decode() or None
-    flags = [
-        f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
-        *_KERNEL_FLAGS,
-        # NVRTC's own cache returns the same machine code with and without --use_fast_math
-        *(["--no-cache"] if (major, minor) >= (13, 0) else []),
-        "--diag-suppress=9",  # /* in a comment, which would put the whole line into the log
-        *folders,
-        *options,
-    ]
-    code, lowered_name = _run_nvrtc(source, file, target, flags, output, STANDARD_HEADERS, expression)
+    arch = target.replace("sm_", "compute_") if output == "ptx" else target
+    code, lowered_name = _run_nvrtc(
+        source, file, target, [f"-arch={arch}", *flags], output, headers, expression
+    )
     if cache:
         write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name

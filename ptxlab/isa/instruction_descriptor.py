@@ -532,11 +532,13 @@ class InstructionDescriptor:
         if not self.traits.scaled:
             return
         count = scales_per_row(self, scale_vector)
-        steps = {1: 1, 2: 2, 3: 1, 4: 4, 6: 2, 8: 4}[count]
+        # The id is the byte of a word at which a row's scales begin. It is a multiple of the largest power of
+        # two that divides their number, so that 2 or 4 lie in one word; 3 and 6 are those of K = 96.
+        alignment = min(count & -count, 4)
         for letter in "ab":
             identity = getattr(self, f"scale_{letter}_id")
-            if identity % steps:
-                legal = range(0, 4, steps)
+            if identity % alignment:
+                legal = range(0, 4, alignment)
                 yield (
                     f"scale_{letter}_id is {identity}; with {count} scales a row it is {_either([*legal])}"
                 )

@@ -31,6 +31,10 @@ _COLOURS: dict[str, str] = {
     "warp": "colours: the warps that may load and store there",
 }
 _WORD = 32  # bits of a column
+#: A row and a column as one number: the column in its low bits, as many as no matrix needs.
+_COLUMN_BITS = 20
+#: Added to those numbers, so that none is the number of a warp, which stands for its free lanes.
+_HOLDS_ELEMENT = 1 << 42
 _MAX_PLACES = 64  # side by side; with more, neighbouring columns share a place
 _MAX_LABELS = 300  # of single elements
 _MIN_HEIGHT = 8  # in lanes, of a block with a label
@@ -245,7 +249,7 @@ class _Window:
         elif self.colour == "column":
             wide = max(wide // 8, 1)
         warps = np.broadcast_to((np.array(self.lanes) // 32)[:, None], rows.shape)
-        groups = (rows // tall) * (1 << 20) + columns // wide + (1 << 42)
+        groups = _HOLDS_ELEMENT + (rows // tall << _COLUMN_BITS) + columns // wide
         groups = np.where(rows < 0, warps, groups)
         return groups * 4 + warps if self.colour == "warp" else groups
 
