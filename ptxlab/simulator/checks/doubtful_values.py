@@ -87,7 +87,7 @@ class DoubtfulValues(Observer):
         for piece, taints in self._memory.values():
             if piece.buffer is None or piece.buffer.owner == "runtime":
                 continue
-            for number in np.unique(taints[taints > 0]).tolist():
+            for number in _origins_in(taints):
                 origin = self._origins[number]
                 if origin.stored is not None and origin.storers is not None:
                     lanes = np.flatnonzero(np.repeat(origin.storers, 32))  # shuffles may have moved it
@@ -184,7 +184,7 @@ class DoubtfulValues(Observer):
         self._report.add(self._batch, violation)
 
     def _report_uses(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
-        for number in np.unique(taints[taints > 0]).tolist():
+        for number in _origins_in(taints):
             self._report_use(number, lanes[taints == number], where, use)
 
     # -- instructions ----------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class DoubtfulValues(Observer):
     ) -> _Taints:
         """How doubtful a register is that an instruction computes with, or decides by."""
         taints: _Taints = live[register][ours]
-        for number in np.unique(taints[taints > 0]).tolist():
+        for number in _origins_in(taints):
             origin = self._origins[number]
             if origin.violation is not None:
                 continue
@@ -508,7 +508,7 @@ class DoubtfulValues(Observer):
         lanes = np.concatenate([piece.threads for piece in access.pieces])
         for register in live.keys() & set(flow.stored):
             taints = live[register][lanes]
-            for number in np.unique(taints[taints > 0]).tolist():
+            for number in _origins_in(taints):
                 violation = self._origins[number].violation
                 if violation is not None and violation.kind in ("race", "narrow scope"):
                     self._report_use(number, lanes[taints == number], access.instruction, "hands it over")
@@ -526,7 +526,7 @@ class DoubtfulValues(Observer):
             for register, column in zip(flow.writes, by_element.T, strict=True):
                 self._mark(flow.function, register, piece.threads, column)
             return
-        for number in np.unique(loaded[loaded > 0]).tolist():
+        for number in _origins_in(loaded):
             threads = piece.threads[(loaded == number).any(axis=1)]
             for register, lanes in _destinations(instruction, flow, threads):
                 self._mark(flow.function, register, lanes, np.int32(number))
@@ -558,7 +558,7 @@ class DoubtfulValues(Observer):
             known = piece, np.zeros(piece.data.size, dtype=np.int32)
             self._memory[id(piece.data)] = known
         if access.space == "global":
-            for number in np.unique(values[values > 0]).tolist():
+            for number in _origins_in(values):
                 origin = self._origins[number]
                 origin.stored = instruction
                 if origin.storers is None:
@@ -569,6 +569,16 @@ class DoubtfulValues(Observer):
         if access.kind == "atomic":
             fresh = np.maximum(fresh, known[1][places])
         known[1][places] = fresh
+
+
+def _origins_in(taints: _Taints) -> list[int]:
+    """The numbers of the origins that lanes, elements or bytes are doubtful by.
+
+    >>> _origins_in(np.array([[0, 3], [2, 3]], dtype=np.int32))
+    [2, 3]
+    """
+    origins: list[int] = np.unique(taints[taints > 0]).tolist()
+    return origins
 
 
 def _destinations(

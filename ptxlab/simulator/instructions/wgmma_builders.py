@@ -44,6 +44,15 @@ def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("wgmma.mma_async")
 def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """The step of a product; its operands, for example, with A in registers and f16 in D:
+
+        wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16
+            {d0, d1}, {a0, a1, a2, a3}, descriptor-b, scale-d, 1, 1, 0;
+
+    D comes first, then A (a list of registers, or a descriptor) and B (a descriptor); of a sparse A, metadata
+    and selector; then scale-d, a predicate, and constants: the signs of A and B, and whether A, if it is in
+    shared memory, and B are transposed. If scale-d is 1, D is added to: it is C as well.
+    """
     d, a, b, *others = instruction.operands
     in_registers = isinstance(a, Vector)
     form = form_as(instruction, MmaForm).a_from("register" if in_registers else "shared")
@@ -58,9 +67,10 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     scale_d = reader(others.pop(0), 1, instruction, context) if others else None
     modifiers |= _constants(form, others, instruction)
     trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
-    tiles = {"b": _Tile(reader(b, 64, instruction, context), form.b, trans_b, 0)}
+    tiles = {"b": _Tile(reader(b, 64, instruction, context), form.b, transposed=trans_b, k_axis=0)}
     if not in_registers:
-        tiles = {"a": _Tile(reader(a, 64, instruction, context), form.a, trans_a, 1), **tiles}
+        tile_of_a = _Tile(reader(a, 64, instruction, context), form.a, transposed=trans_a, k_axis=1)
+        tiles = {"a": tile_of_a, **tiles}
     overwrites, accumulates = (
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
         for scale in (False, True)
@@ -169,7 +179,7 @@ class _Accumulators:
         whole = first.whole
         if whole.targets != targets or not threads.is_same(whole.threads):
             return None
-        if not all(isinstance(each, _Accumulator) and each.whole is whole for each in registers):
+        if not all(isinstance(register, _Accumulator) and register.whole is whole for register in registers):
             return None
         return whole
 
