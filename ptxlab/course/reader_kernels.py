@@ -1,4 +1,4 @@
-"""Kernels of lessons and of their readers: compiled where NVRTC is, simulated for a limited time."""
+"""Kernels of lessons and of their readers: compiled, and simulated for a limited time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, quoted
+from ..errors import PtxlabError, counted, error_of, quoted
+from ..gpu.clang import INSTALL
+from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
 from ..question import Unanswered, with_code
 from ..simulation import Simulation
@@ -33,17 +34,14 @@ from ..views.grid import Entry
 from .answers import WrongForm, readers_time
 from .checking import Sentences, when
 
-#: PTX of the lessons' own kernels, and of usual answers: `python -m tools.record lesson_kernels`.
+#: PTX of the lessons' own kernels: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.bz2"
 
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
 _OURS = '\n#line 1 "the kernel of the exercise"\n'
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_WORD = re.compile(r'"(?:\\.|[^"\\])*"|(?:\.|->)\s*[A-Za-z_]\w*|\w+|\S')  # a member keeps its name
-_TYPES = re.compile("const|int|unsigned|float|double|char|short|long|bool|auto|f16|half|size_t")
 _PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
 _LONGEST = 330  # letters of what the compiler or the simulator says
-_MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
 
 
 def source_text(name: str) -> str:
@@ -83,23 +81,20 @@ def kernel(source: str) -> Kernel:
     >>> kernel('extern "C" __global__ void nothing() {}').name
     'nothing'
     """
-    if digest(source) not in _stored() or has_compiler():
+    if digest(source) not in _stored() or not error_of(compiler_version):
         return compiled_kernel(source)
-    _say_whose_ptx("the lesson's own kernels come with the PTX that it made of them")
+    _say_whose_ptx()
     return recorded(source)
 
 
-@lru_cache(maxsize=2)
-def _say_whose_ptx(whose: str) -> None:
-    print(f"There is no compiler (NVRTC) here: {whose}.")
+@lru_cache(maxsize=1)
+def _say_whose_ptx() -> None:
+    print("NVRTC is not installed here: the lesson's own kernels come with the PTX that it made of them.")
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel:
     """One of the lessons' own kernels from its recorded PTX, even where there is a compiler."""
-    return _from_ptx(_stored()[digest(source)], source, target)
-
-
-def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel:
+    ptx = _stored()[digest(source)]
     module = read_ptx(ptx)
     return Kernel(module, module.functions[module.entries[0]], target, ptx, source)
 
@@ -157,48 +152,13 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
     text = answer.removeprefix(before)  # a reader who copied a kernel of the lesson has its functions, too
     source = f"{before}{_LINES}{text}{_OURS}{after}"
     if not has_compiler():
-        return _known_answer(source)
+        here = "this tab has none; on your computer" if in_a_tab() else "there is none here"
+        raise Unanswered(f"Your kernel needs a compiler of CUDA C++, and {here}: {INSTALL}.")
     try:
         with readers_time():
             return compiled_kernel(source)
     except PtxlabError as error:
         raise WrongForm(_sentence(error)) from None
-
-
-def _known_answer(source: str) -> Kernel:
-    """A common answer, from its recorded PTX, where there is no compiler; others cannot be checked there."""
-    ptx = _stored().get(answer_digest(source))
-    if ptx is not None:
-        _say_whose_ptx("kernels that are written like yours come with the PTX that it made of them")
-        return _from_ptx(ptx, source)
-    where = "a browser's tab has none" if in_a_tab() else "NVRTC is not installed here"
-    remedy = (
-        'open this lesson on Colab, or on your computer: pip install "ptxlab[lab,cuda13]", then `ptxlab lab`'
-        if in_a_tab()
-        else f'pip install "ptxlab[cuda13]" ({_MACOS})'
-    )
-    raise Unanswered(
-        f"Your kernel needs a compiler, and {where}. Answers that are written as most people write them come "
-        f"with their PTX; yours is not among those, right or wrong. To have it checked: {remedy}."
-    )
-
-
-def answer_digest(source: str) -> str:
-    """What the PTX of a kernel with an answer in it is filed under: the same for any spacing and names.
-
-    >>> texts = "int i = 1; x[i]", "int at=1; // one\\nx[at]", "x"
-    >>> sources = [_LINES + text + _OURS for text in texts]
-    >>> [answer_digest(source) == answer_digest(sources[0]) for source in sources]
-    [True, True, False]
-    """
-    before, _, rest = source.partition(_LINES)
-    answer, _, after = rest.partition(_OURS)
-    words = _WORD.findall(_COMMENT.sub(" ", answer))
-    neighbours = pairwise(word for word in words if word not in "*&")
-    after_types = [name for kind, name in neighbours if _TYPES.fullmatch(kind) and name.isidentifier()]
-    declared = dict.fromkeys(name for name in after_types if not _TYPES.fullmatch(name))
-    names = {name: f"name{index}" for index, name in enumerate(declared)}
-    return digest("\n".join([before, " ".join(names.get(word, word) for word in words), after]))
 
 
 def simulated(

@@ -151,57 +151,31 @@ def test_kernels_of_lessons_without_a_compiler(
 ) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
-    digests = [reader_kernels.digest(source) for source in sources]
-    assert list(reader_kernels._stored())[: len(digests)] == digests, (
-        "run `python -m tools.record lesson_kernels`"
-    )
+    stored = {reader_kernels.digest(source) for source in sources}
+    assert set(reader_kernels._stored()) == stored, "run `python -m tools.record lesson_kernels`"
     for name in ("MMA", "LOAD", "STORE", "LDMATRIX"):
         assert parts[name] == getattr(first_kernel, name)
     rng = np.random.default_rng(17)
     A, B = rng.normal(size=(2, 16, 32)).astype(np.float16)
-    compiled, stored = np.zeros((2, 16, 16), np.float32)
+    compiled, from_record = np.zeros((2, 16, 16), np.float32)
     reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
+    monkeypatch.setattr(reader_kernels, "compiler_version", _missing)
     monkeypatch.setattr(reader_kernels, "has_compiler", lambda: False)
     reader_kernels._say_whose_ptx.cache_clear()
-    result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
+    result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, from_record, 16, 32)
     assert result.source == parts["GEMM"]
-    assert (stored == compiled).all() and stored.any()
-    assert "pip install" in lessons.check("03.1", "{ }").text
+    assert (from_record == compiled).all() and from_record.any()
+    assert 'pip install "ptxlab[clang]"' in lessons.check("03.1", "{ }").text
     monkeypatch.setattr(reader_kernels, "in_a_tab", lambda: True)
     verdict = lessons.check("03.1", "{ }")
-    assert "a browser's tab has none" in verdict.text and verdict.state == "not yet"
-    by_hand = """
-        extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
-            int at = blockIdx.x * blockDim.x + threadIdx.x;  // another name
-            if (at < n)
-                y[at] += a*x[at];
-        }"""
-    assert lessons.check("03.1", by_hand)
-    assert "replaced" in lessons.check("03.1", replaced(by_hand, "+=", "=")).text
-    assert lessons.check("03.1", replaced(by_hand, "threadIdx.x", "threadIdx.y")).state == "not yet"
+    assert "this tab has none" in verdict.text and verdict.state == "not yet"
     assert what_goes_wrong_asynchronously.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
-    assert capsys.readouterr().out.count(" come with the PTX") == 2  # the lesson's, and the reader's
+    assert capsys.readouterr().out.count(" come with the PTX") == 1
 
 
-def test_usual_answers_come_with_their_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Right answers of every lesson whose readers write kernels can be checked without a compiler."""
-    sources: list[str] = []
-
-    def compiled(source: str) -> None:
-        sources.append(source)
-        raise PtxlabError("nothing is compiled")
-
-    monkeypatch.setattr(reader_kernels, "compiled_kernel", compiled)
-    monkeypatch.setattr(reader_kernels, "has_compiler", lambda: True)  # also where there is none
-    for name, answers in RIGHT.items():
-        if name.split(".")[0] in record_lesson_kernels.WRITTEN:
-            for answer in answers:
-                lessons.exercise(name).check(answer)
-    missing = [
-        source for source in sources if reader_kernels.answer_digest(source) not in reader_kernels._stored()
-    ]
-    assert len(sources) > 30 and not missing, "run `python -m tools.record lesson_kernels`"
+def _missing() -> tuple[int, int]:
+    raise PtxlabError("NVRTC is not installed")
 
 
 def test_a_slider_has_a_unit_and_shows_its_step() -> None:

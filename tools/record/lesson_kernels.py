@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import ast
 import bz2
-import contextlib
 import json
 import re
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import ptxlab
-from ptxlab import PtxlabError, lessons
 from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels
 from ptxlab.course.exercises import (
@@ -30,13 +26,10 @@ from ptxlab.course.exercises import (
     what_goes_wrong,
     what_goes_wrong_asynchronously,
 )
-from tests.course import RIGHT, WRONG
 
 ROOT = Path(__file__).parents[2]
 #: In this order: the second uses texts of the first.
 NOTEBOOKS = ("03-your-first-tensor-core-kernel", "04-shared-memory-and-banks", "08-what-goes-wrong")
-#: Lessons whose readers write kernels.
-WRITTEN = ("03", "04", "07", "08", "09", "11", "12", "13")
 #: Lessons with kernels of their own.
 MODULES = (
     what_goes_wrong, what_goes_wrong_asynchronously, from_instruction_to_gemm, sparse_gemm, epilogue,
@@ -93,27 +86,6 @@ def _without_folder(ptx: str) -> str:
     return re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx)
 
 
-def _without_lines(ptx: str) -> str:
-    """The PTX without the lines of its source: a reader's may be others."""
-    return re.sub(r"^\s*\.(loc|file)\b.*\n", "", _without_folder(ptx), flags=re.MULTILINE)
-
-
-def answers() -> list[str]:
-    """The kernels that checks of exercises compile for the answers, right and wrong, that the tests have."""
-    sources: list[str] = []
-
-    def compiled(source: str) -> Any:
-        sources.append(source)
-        return ptxlab.kernel(source)
-
-    with mock.patch.object(reader_kernels, "compiled_kernel", compiled):
-        for name, right in RIGHT.items():
-            if name.split(".")[0] in WRITTEN:
-                for answer in [*right, *(wrong for wrong, _ in WRONG[name])]:
-                    lessons.exercise(name).check(answer)
-    return sources
-
-
 def main() -> None:
     recorded = json.loads(bz2.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
@@ -121,9 +93,5 @@ def main() -> None:
         target = "sm_100a" if source == a_product_in_four_bits.KERNEL else "sm_90a"
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target=target).ptx)
-    for source in answers():
-        key = reader_kernels.answer_digest(source)
-        with contextlib.suppress(PtxlabError):  # some do not compile
-            texts[key] = recorded.get(key) or _without_lines(ptxlab.kernel(source).ptx)
     write_atomically(FILE, bz2.compress(json.dumps(texts).encode()))
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")
