@@ -387,14 +387,23 @@ def _all_arrive(record: Recorded, answer: object) -> bool:
 
 
 def _asked_for(record: Recorded, consumers: bool, empty: int) -> list[int]:
-    """The parities that a role has asked the `full` or `empty` barriers for, one for each wait."""
+    """The parities that a role has asked the `full` or `empty` barriers for, one for each wait.
+
+    What threads do that have left the others is not counted.
+    """
+    steps = [
+        step
+        for step in record.steps
+        if step.kind in ("waits", "passes") and (step.warp > 0) == consumers and step.barrier % 2 == empty
+    ]
     parities: list[int] = []
     waiting = -1  # for which barrier
-    for step in record.steps:
-        if step.kind in ("waits", "passes") and (step.warp > 0) == consumers and step.barrier % 2 == empty:
-            if step.barrier != waiting:
-                parities.append(step.parity)
-            waiting = step.barrier if step.kind == "waits" else -1
+    for step in steps:
+        if step.threads != steps[0].threads:
+            continue
+        if step.barrier != waiting:
+            parities.append(step.parity)
+        waiting = step.barrier if step.kind == "waits" else -1
     return parities
 
 
