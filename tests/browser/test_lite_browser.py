@@ -15,8 +15,10 @@ from tools import lite, npm
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-#: Lessons that are done to their ends; in one of them readers write kernels, which come with their PTX.
-LESSONS = ("01-fragments", "03-your-first-tensor-core-kernel", "14-structured-sparsity")
+#: In this lesson readers write kernels, which need a compiler; the lesson's own come with their PTX.
+KERNELS = "03-your-first-tensor-core-kernel"
+#: Lessons that are done to their ends.
+LESSONS = ("01-fragments", KERNELS, "14-structured-sparsity")
 PATIENCE = 400_000  # milliseconds, for a busy machine
 #: The notebook with a kernel that answers.
 READY = """async () => {
@@ -136,19 +138,22 @@ def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(addr
         answers = {
             name: text for name, text in SOLUTIONS.items() if name.startswith(lesson[:3].replace("-", "."))
         }
-        expected |= dict.fromkeys(answers, "right")
+        if lesson != KERNELS:
+            expected |= dict.fromkeys(answers, "right")
         if lesson == "01-fragments":
             answers["01.1"], expected["01.1"] = "(4, 21)", "wrong"
         shown = run_all(page, answers)
         print(f"\n{lesson}: kernel after {ready:.0f} s, all cells after {time.monotonic() - start:.0f} s")
-        right = [name for name in answers if expected[name] == "right"]
-        assert shown.count(" right.</strong>") == len(right) > 2
+        right = [name for name in answers if expected.get(name) == "right"]
+        assert shown.count(" right.</strong>") == len(right)
+        assert len(right) > 2 or lesson == KERNELS
         if lesson == "01-fragments":
             assert "01.1 not quite" in shown and "eight rows higher" in shown
             assert "a browser's tab has neither a GPU" in shown
             edit_explorer(page)
-        if lesson == "03-your-first-tensor-core-kernel":
-            assert "There is no compiler (NVRTC) here" in shown and "written like yours" in shown
+        if lesson == KERNELS:
+            assert "NVRTC is not installed here" in shown
+            assert shown.count("this tab has none") == len(answers)
 
     page.wait_for_selector("html[data-offline=ready]", state="attached")
     page.evaluate(ANOTHER)
