@@ -60,21 +60,11 @@ typedef unsigned long long uintptr_t;
 
 // -- vectors ------------------------------------------------------------------------------------------------
 
-// An assignment copies 16 bytes with one instruction, as NVCC's does: Clang's own copy takes two.
-#define PTXLAB_ASSIGN_2(name, type, count)
-#define PTXLAB_ASSIGN_4(name, type, count)
-#define PTXLAB_ASSIGN_8(name, type, count)
-#define PTXLAB_ASSIGN_16(name, type, count) \
-    __attribute__((host, device, always_inline, nodebug)) name& operator=(const name& other) { \
-        typedef type words __attribute__((vector_size(count * sizeof(type)), aligned(16), may_alias)); \
-        *(words*)this = *(const words*)&other; \
-        return *this; \
-    }
 #define PTXLAB_VECTOR(name, type, align2, align4) \
     struct name##1 { type x; }; \
-    struct __align__(align2) name##2 { type x, y; PTXLAB_ASSIGN_##align2(name##2, type, 2) }; \
+    struct __align__(align2) name##2 { type x, y; }; \
     struct name##3 { type x, y, z; }; \
-    struct __align__(align4) name##4 { type x, y, z, w; PTXLAB_ASSIGN_##align4(name##4, type, 4) }; \
+    struct __align__(align4) name##4 { type x, y, z, w; }; \
     PTXLAB_BOTH name##1 make_##name##1(type x) { return {x}; } \
     PTXLAB_BOTH name##2 make_##name##2(type x, type y) { return {x, y}; } \
     PTXLAB_BOTH name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \

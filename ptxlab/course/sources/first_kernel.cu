@@ -41,7 +41,7 @@ extern "C" __global__ void one(const f16* A, const f16* B, float* D, const float
 extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
     __shared__ __align__(128) char tile[2048];
     for (int i = threadIdx.x; i < 128; i += 32)
-        *(int4*)(tile + place(i / 8, i % 8)) = ((const int4*)A)[i];
+        *(int4*)(tile + place(i / 8, i % 8)) = __ldg((const int4*)A + i);
     __syncthreads();
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
