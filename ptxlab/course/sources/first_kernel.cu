@@ -40,8 +40,12 @@ extern "C" __global__ void one(const f16* A, const f16* B, float* D, const float
 
 extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
     __shared__ __align__(128) char tile[2048];
-    for (int i = threadIdx.x; i < 128; i += 32)
-        *(int4*)(tile + place(i / 8, i % 8)) = __ldg((const int4*)A + i);
+    for (int i = threadIdx.x; i < 128; i += 32) {
+        int4 chunk = ((const int4*)A)[i];
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+            :: "r"((unsigned)__cvta_generic_to_shared(tile + place(i / 8, i % 8))),
+            "r"(chunk.x), "r"(chunk.y), "r"(chunk.z), "r"(chunk.w) : "memory");
+    }
     __syncthreads();
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
