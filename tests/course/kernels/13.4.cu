@@ -42,7 +42,9 @@
             o[i] = factor * o[i];
         }
 //! right: both rows at once
-template <typename F> __device__ void each(int row, F f) { for (int i = 0; i < 4; i++) f(i + 2 * (row + i / 2)); }
+template <typename F> __device__ void each(int row, F f) {
+    for (int i = 0; i < 4; i++) f(i + 2 * (row + i / 2));
+}
 __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[2], float scale) {
     for (int row = 0; row < 2; row++) {
         float top = m[row];
