@@ -324,10 +324,8 @@ def picker_index() -> dict[str, Any]:
         "shapes": list(shapes.values),
         "types": list(types.values),
         "qualifiers": list(qualifiers.values),
-        # with the words of its product names: ``h100``, ``rtx``, ``5090``
         "targets": [
-            [target, generation(target), " ".join(PRODUCTS.get(target, ())).lower().split()]
-            for target in TARGETS
+            [name, generation(name), " ".join(PRODUCTS.get(name, ())).lower().split()] for name in TARGETS
         ],
         "target_sets": [
             [_target_words(targets), [TARGETS.index(target) for target in targets], version]

@@ -40,7 +40,7 @@ LARGE = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB", "lane_registers")
 
 
 def patched(old: Any, change: dict[str, Any]) -> Any:
-    """What front/main.js does, byte by byte."""
+    """What front/common/deltas.js does, byte by byte."""
     if "new" in change:
         return change["new"]
     if "parts" in change:
