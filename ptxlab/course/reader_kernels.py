@@ -40,7 +40,7 @@ PTX_FILE = "lesson_kernels.json.bz2"
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
 _OURS = '\n#line 1 "the kernel of the exercise"\n'
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PER_WARP = 5000  # instructions that each warp may execute: a right answer takes half of them at most
+_PER_WARP = 3000  # instructions that each warp may execute: a right answer takes 2,300 at most
 _LONGEST = 330  # letters of what the compiler or the simulator says
 
 
@@ -188,7 +188,7 @@ def simulated(
         if "larger limit" in str(error):
             raise WrongForm(
                 f"The simulation stopped: warps have executed {_PER_WARP:,} instructions on average; a right "
-                "answer takes far fewer. So does a loop never end, or do threads do the work of others?"
+                "answer takes fewer. So does a loop never end, or do threads do the work of others?"
             ) from None
         raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
 

@@ -8,18 +8,24 @@ exercise, unless it is a whole function; lines such as `12: text` are an edit of
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import ptxlab
 from ptxlab import lessons
+from ptxlab.course import answers, reader_kernels
 from ptxlab.course.checking import UNFORESEEN
+from ptxlab.errors import error_of
+from ptxlab.simulator.cuda_source import find_compiler
 from tests.cases import each
 from tests.course import SECRET
 from tests.course.answers import completed
 from tests.sampling import one_in
 
+TEACHING = Path(__file__).parents[2] / "docs" / "teaching.md"
 FILES = sorted((Path(__file__).parent / "kernels").glob("*.cu"))
 NAMES = [path.stem for path in FILES]
 
@@ -119,6 +125,7 @@ def test_every_exercise_with_a_kernel_has_answers() -> None:
     for name in NAMES:
         kinds = [answer.kind for answer in kernel_answers(name)]
         assert kinds.count("") >= 5 <= len(kinds) - kinds.count(""), name
+    assert f"In {len(NAMES)} exercises" in TEACHING.read_text(encoding="utf-8")
 
 
 def _asks_for_code(starter: str) -> bool:
@@ -126,12 +133,16 @@ def _asks_for_code(starter: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["nvrtc", "clang"])
 @each("name", NAMES)
-def test_kernel_answers(name: str) -> None:
-    answers = kernel_answers(name)
-    number = NAMES.index(name)
-    right = [answer for answer in answers if not answer.kind]
-    wrong = [answer for answer in answers if answer.kind]
+def test_kernel_answers(name: str, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing := error_of(find_compiler, compiler):
+        pytest.skip(missing)
+    monkeypatch.setattr(answers, "TIME_LIMIT", 100)  # the machine may be busy
+    monkeypatch.setattr(reader_kernels, "compiled_kernel", partial(ptxlab.kernel, compiler=compiler))
+    number, written = NAMES.index(name), kernel_answers(name)
+    right = [answer for answer in written if not answer.kind]
+    wrong = [answer for answer in written if answer.kind]
     for kind, words, submitted in [*one_in(5, right, number), *one_in(5, wrong, number)]:
         verdict = lessons.exercise(name).check(submitted)
         assert verdict.state == ("wrong" if kind else "right"), (words, verdict)
