@@ -61,7 +61,7 @@ def _variables_of(module: Module) -> str:
 
     def write(name: str) -> None:
         variable = module.variables[name]
-        if name in texts or name.startswith("llvm."):
+        if name in texts or name.startswith("llvm.") or '"llvm.metadata"' in variable.words:
             return
         texts[name] = ""  # a variable may have its own address in it
         initialiser = _Initialiser(module, variable)

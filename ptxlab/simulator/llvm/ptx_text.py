@@ -120,7 +120,7 @@ class Text:
     def directives(self, location: str, known: dict[tuple[int, int, int], str]) -> str:
         """`.loc` of a location, behind those of the calls into which it was inlined."""
         place = self.place(location)
-        if place is None:
+        if place is None or not place[1]:  # without a line, code has that of the code before it
             return ""
         file, line, column, caller, name = place
         text = f"\t.loc\t{file} {line} {column}"
