@@ -60,11 +60,24 @@ typedef unsigned long long uintptr_t;
 
 // -- vectors ------------------------------------------------------------------------------------------------
 
+// An assignment is one access to memory, whatever Clang thinks of the alignment of the array beneath.
+#define PTXLAB_ASSIGNED(name, type, count, alignment) \
+    PTXLAB_METHOD name& operator=(const name& other) { \
+        typedef type ptxlab_whole __attribute__((ext_vector_type(count), aligned(alignment), may_alias)); \
+        *(ptxlab_whole*)this = *(const ptxlab_whole*)&other; \
+        return *this; \
+    }
 #define PTXLAB_VECTOR(name, type, align2, align4) \
     struct name##1 { type x; }; \
-    struct __align__(align2) name##2 { type x, y; }; \
+    struct __align__(align2) name##2 { \
+        type x, y; \
+        PTXLAB_ASSIGNED(name##2, type, 2, align2) \
+    }; \
     struct name##3 { type x, y, z; }; \
-    struct __align__(align4) name##4 { type x, y, z, w; }; \
+    struct __align__(align4) name##4 { \
+        type x, y, z, w; \
+        PTXLAB_ASSIGNED(name##4, type, 4, align4) \
+    }; \
     PTXLAB_BOTH name##1 make_##name##1(type x) { return {x}; } \
     PTXLAB_BOTH name##2 make_##name##2(type x, type y) { return {x, y}; } \
     PTXLAB_BOTH name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
@@ -422,21 +435,23 @@ PTXLAB_BITWISE(atomicXor, "xor")
     } \
     template <class T> PTXLAB_FN T ptxlab_cas128##suffix(T* address, T compare, T value) { \
         static_assert(sizeof(T) == 16 && alignof(T) >= 16, "16 bytes, aligned to 16"); \
-        const ulonglong2 c = __builtin_bit_cast(ulonglong2, compare), v = __builtin_bit_cast(ulonglong2, value); \
-        ulonglong2 r; \
+        ulonglong2 c, v, r; \
+        __builtin_memcpy(&c, &compare, 16), __builtin_memcpy(&v, &value, 16); \
         asm volatile("{ .reg .b128 c, v, r; mov.b128 c, {%3, %4}; mov.b128 v, {%5, %6}; atom" scope \
                      ".cas.b128 r, [%2], c, v; mov.b128 {%0, %1}, r; }" : "=l"(r.x), "=l"(r.y) \
                      : "l"(address), "l"(c.x), "l"(c.y), "l"(v.x), "l"(v.y) : "memory"); \
-        return __builtin_bit_cast(T, r); \
+        __builtin_memcpy(&value, &r, 16); \
+        return value; \
     } \
     template <class T> PTXLAB_FN T ptxlab_exch128##suffix(T* address, T value) { \
         static_assert(sizeof(T) == 16 && alignof(T) >= 16, "16 bytes, aligned to 16"); \
-        const ulonglong2 v = __builtin_bit_cast(ulonglong2, value); \
-        ulonglong2 r; \
+        ulonglong2 v, r; \
+        __builtin_memcpy(&v, &value, 16); \
         asm volatile("{ .reg .b128 v, r; mov.b128 v, {%3, %4}; atom" scope ".exch.b128 r, [%2], v; " \
                      "mov.b128 {%0, %1}, r; }" : "=l"(r.x), "=l"(r.y) : "l"(address), "l"(v.x), "l"(v.y) \
                      : "memory"); \
-        return __builtin_bit_cast(T, r); \
+        __builtin_memcpy(&value, &r, 16); \
+        return value; \
     } \
     template <class T> PTXLAB_FN typename ptxlab_if<sizeof(T) == 16, T>::type atomicCAS##suffix( \
         T* address, T compare, T value) { return ptxlab_cas128##suffix(address, compare, value); } \
@@ -871,6 +886,9 @@ PTXLAB_FN float remainderf(float x, float y) { return (float)remainder((double)x
 
 // 2 to a whole power times e to r, for |r| below 0.4; `low` is a correction of r.
 PTXLAB_FN double ptxlab_exp(double r, double low, int exponent) {
+    const double sum = r + low;
+    low += r - sum;
+    r = sum;
     double s = 1.6059043836821615e-10;  // 1 / 13!
     s = fma(s, r, 2.0876756987868099e-09);
     s = fma(s, r, 2.5052108385441720e-08);
@@ -1019,25 +1037,22 @@ PTXLAB_FN double ptxlab_quadrant(double x, double& low, int& quadrant) {
     const long long pattern = __double_as_longlong(fabs(x));
     const int exponent = (int)(pattern >> 52) - 1075;  // x is `mantissa` times 2 to it
     const unsigned long long mantissa = (pattern & 0xfffffffffffffll) | 1ll << 52;
-    const int start = max(exponent - 64 + 62, 0);  // earlier bits make multiples of 4 quadrants
-    const int word = start / 64, shift = start % 64;
+    const int start = exponent - 2;  // earlier bits make multiples of 4 quadrants; those before the first are 0
+    const int word = start >> 6, shift = start & 63;
     unsigned long long part[3];
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
-        const unsigned long long next = word + i + 1 < 19 ? bits[word + i + 1] : 0;
-        part[i] = shift ? bits[word + i] << shift | next >> (64 - shift) : bits[word + i];
+        const unsigned long long here = word + i >= 0 && word + i < 19 ? bits[word + i] : 0;
+        const unsigned long long next = word + i + 1 >= 0 && word + i + 1 < 19 ? bits[word + i + 1] : 0;
+        part[i] = shift ? here << shift | next >> (64 - shift) : here;
     }
-    // mantissa times 192 bits, of which the lowest 192 count; the point lies `start + 192 - exponent` from below
+    // mantissa times 192 bits, of which the lowest 192 count; the point lies behind the first two of them
     const unsigned __int128 c = (unsigned __int128)mantissa * part[2];
     const unsigned __int128 b = (unsigned __int128)mantissa * part[1] + (unsigned long long)(c >> 64);
     const unsigned long long a = mantissa * part[0] + (unsigned long long)(b >> 64);
-    const int above = 64 - (start - exponent);  // bits of `a` before the point
-    unsigned long long first = a, second = (unsigned long long)b;
-    const unsigned long long count = above > 0 ? first >> (64 - above) : 0;
-    if (above > 0) {
-        first = first << above | second >> (64 - above);
-        second = second << above | (unsigned long long)c >> (64 - above);
-    }
+    unsigned long long first = a << 2 | (unsigned long long)b >> 62;
+    unsigned long long second = (unsigned long long)b << 2 | (unsigned long long)c >> 62;
+    const unsigned long long count = a >> 62;
     const bool upper = first >> 63;
     quadrant = (int)(count + upper);
     if (upper) first = ~first, second = ~second;
@@ -1092,6 +1107,7 @@ PTXLAB_FN double sin(double x) { double s, c; sincos(x, &s, &c); return s; }
 PTXLAB_FN double cos(double x) { double s, c; sincos(x, &s, &c); return c; }
 PTXLAB_FN double tan(double x) { double s, c; sincos(x, &s, &c); return s / c; }
 PTXLAB_FN double sinpi(double x) {
+    if (!__builtin_isfinite(x)) return x - x;
     const double r = x - 2.0 * rint(0.5 * x);
     return x == rint(x) ? __builtin_copysign(0.0, x) : sin(fabs(r) > 0.5 ? __builtin_copysign((1.0 - fabs(r)) * M_PI, r) : r * M_PI);
 }
@@ -1183,7 +1199,7 @@ PTXLAB_FN double hypot(double x, double y) {
 // erf as its series up to 2.5, from there the continued fraction of erfc.
 PTXLAB_FN double ptxlab_erfc_far(double x) {
     double f = x;
-    for (int k = 60; k > 0; --k) f = x + 0.5 * k / f;
+    for (int k = 120; k > 0; --k) f = x + 0.5 * k / f;
     const double square = x * x;
     return exp(-square) * (1.0 - fma(x, x, -square)) / (f * 1.77245385090551603);
 }
@@ -1202,7 +1218,7 @@ PTXLAB_FN double erf(double x) {
 }
 PTXLAB_FN double erfc(double x) {
     if (__builtin_isnan(x)) return x;
-    if (x < 1.0) return 1.0 - erf(x);
+    if (x < 1.5) return 1.0 - erf(x);
     return ptxlab_erfc_far(fmin(x, 30.0));
 }
 PTXLAB_FN double rsqrt(double x) { return __drcp_rn(__dsqrt_rn(x)); }

@@ -56,5 +56,11 @@ def compile_cuda(
     if find_compiler(compiler_name) == "nvrtc":
         ptx, lowered = compiler.compile_ptx(source, target, options, name, file)
         return CompiledSource(ptx, lowered, "NVRTC {}.{}".format(*compiler.compiler_version()))
-    ptx, lowered = clang.compile_ptx(source, target, options, name, file)
+    ptx, lowered = clang.compile_ptx(source, target, options, name, file, translate=_ptx_from_llvm)
     return CompiledSource(ptx, lowered, f"Clang {clang.clang_version().partition('.')[0]}")
+
+
+def _ptx_from_llvm(ir: str, target: str) -> str:
+    from .llvm import ptx_from_llvm
+
+    return ptx_from_llvm(ir, target)

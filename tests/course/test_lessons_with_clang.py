@@ -1,0 +1,59 @@
+"""Exercises whose readers write kernels give the same verdicts where Clang is the compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ptxlab.lessons import EXERCISES
+from ptxlab.simulator import cuda_source
+from tests.course import RIGHT, WRONG
+from tests.sampling import EXHAUSTIVE
+from tools.record.lesson_kernels import WRITTEN
+
+pytestmark = [pytest.mark.needs("ziglang"), pytest.mark.slow]
+
+#: Hints that quote the compiler, or that depend on the order in which warps take their turns.
+OTHER_WORDS = {("03.1", "expected a"), ("07.4", "for itself"), ("07.4", "expects 128")}
+NAMES = [
+    name
+    for name in EXERCISES
+    if name.split(".")[0] in WRITTEN and all(isinstance(answer, str) for answer in RIGHT[name])
+]
+
+
+@pytest.fixture(autouse=True)
+def compiled_by(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Clang compiles; which compiler made each kernel."""
+    compilers = []
+    compile_cuda = cuda_source.compile_cuda
+
+    def compile_noted(*arguments: Any) -> cuda_source.CompiledSource:
+        compiled = compile_cuda(*arguments)
+        compilers.append(compiled.compiler)
+        return compiled
+
+    monkeypatch.setattr(cuda_source, "find_compiler", lambda name=None: "clang")
+    monkeypatch.setattr("ptxlab.simulator.kernel.compile_cuda", compile_noted)
+    return compilers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_answers_are_right(name: str, compiled_by: list[str]) -> None:
+    for answer in RIGHT[name] if EXHAUSTIVE else RIGHT[name][:1]:
+        verdict = EXERCISES[name].check(answer)
+        assert verdict.state == "right", (answer, verdict)
+    assert set(compiled_by) <= {"Clang 22"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
+    for answer, word in WRONG[name] if EXHAUSTIVE else WRONG[name][::5]:
+        verdict = EXERCISES[name].check(answer)
+        assert verdict.state == "wrong"
+        assert word in verdict.text or (name, word) in OTHER_WORDS, (answer, verdict)
+
+
+def test_kernels_are_compiled(compiled_by: list[str]) -> None:
+    assert EXERCISES["03.1"].check(RIGHT["03.1"][0]) and compiled_by == ["Clang 22"]
