@@ -159,7 +159,7 @@ def arguments(target: str, options: Sequence[str] = ()) -> list[str]:
         "-cc1", "-triple", "nvptx64-nvidia-cuda", "-target-cpu", target,
         "-target-feature", f"+ptx{version.major}{version.minor}",
         "-fcuda-is-device", "-fms-extensions", f"-std={switches['std']}", "-x", "cuda", "-O2", "-w",
-        "-debug-info-kind=line-directives-only", "-nostdsysteminc", "-nobuiltininc",
+        "-mllvm", _UNROLLING, "-debug-info-kind=line-directives-only", "-nostdsysteminc", "-nobuiltininc",
         f"-ffp-contract={'off' if switches['fmad'] is False else 'fast'}",
         "-isystem", _FOLDER, "-include", f"{_FOLDER}/{_HEADER}", "-D", "__CUDACC__", "-D", "__CUDACC_RTC__",
     ]  # fmt: skip
@@ -178,6 +178,8 @@ def arguments(target: str, options: Sequence[str] = ()) -> list[str]:
     return [*flags, *macros]
 
 
+#: As NVRTC, Clang unrolls loops whose arrays can then be registers.
+_UNROLLING = "-unroll-threshold=2000"
 #: The PTX ISA of Clang's output, for targets that need no later one: every driver of CUDA 13 knows it.
 _PTX_VERSION = PtxVersion(8, 8)
 _SWITCHES = {
