@@ -87,12 +87,13 @@ class _Config(ctypes.Structure):
 
 
 def _get_kernel(out: int, library: int, name: int) -> int:
-    text = ctypes.string_at(name).decode()
-    ptx = next((ptx for ptx, _ in reversed(_KERNELS) if f".entry {text}" in ptx), None)
+    kernel_name = ctypes.string_at(name).decode()
+    entry = re.compile(rf"\.entry {re.escape(kernel_name)}\(")
+    ptx = next((ptx for ptx, _ in reversed(_KERNELS) if entry.search(ptx)), None)
     if ptx is None:
         return _FAILED
     with CHANGING:
-        _KERNELS.append((ptx, text))
+        _KERNELS.append((ptx, kernel_name))
         ctypes.c_uint64.from_address(out).value = len(_KERNELS)
     return 0
 

@@ -85,3 +85,28 @@ def copy(x: cute.Tensor, out: cute.Tensor):  # type: ignore[no-untyped-def]
         (32, 32),
     )
     copy_kernel(atom, coordinates, out).launch(grid=[2, 1, 1], block=[64, 1, 1])
+
+
+@cute.kernel
+def add_hundred_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    i = cute.arch.thread_idx()[0]
+    x[i] = x[i] + 100.0
+
+
+@cute.kernel
+def add_one_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    i = cute.arch.thread_idx()[0]
+    x[i] = x[i] + 1.0
+
+
+@cute.jit
+def second_of_two(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    add_one_kernel(x).launch(grid=[1, 1, 1], block=[32, 1, 1])
+    add_hundred_kernel(x).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+@cute.jit
+def eleventh(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    for _ in cutlass.range_constexpr(10):
+        add_one_kernel(x).launch(grid=[1, 1, 1], block=[32, 1, 1])
+    add_hundred_kernel(x).launch(grid=[1, 1, 1], block=[32, 1, 1])

@@ -67,6 +67,17 @@ def test_functions_with_tvm_ffi_take_arrays(arrays: tuple[Any, Any, Any]) -> Non
     assert [each.grid.block_count for each in session.results] == [8, 2, 8]
 
 
+def test_a_kernel_is_found_by_its_whole_name() -> None:
+    """Names end with a number: add_hundred_kernel is ..._1 in one function, ..._10 in the other."""
+    x = np.zeros(32, np.float32)
+    with ptxlab.simulating(show=False) as session:
+        tensor = from_dlpack(x)
+        first, _ = (cute.compile(function, tensor) for function in (kernels.second_of_two, kernels.eleventh))
+        first(tensor)
+    assert np.all(x == 101)
+    assert [result.name for result in session.results] == ["add_one_kernel", "add_hundred_kernel"]
+
+
 def test_pointers_without_a_tensor(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
