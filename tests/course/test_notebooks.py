@@ -27,7 +27,9 @@ pytestmark = pytest.mark.notebook
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
-WIDEST = 104  # letters that JupyterLab has room for in a window of 1280 pixels, beside its list of files
+#: The characters for which JupyterLab has room in a window of 1280 pixels, beside its list of files; a page
+#: that is 848 pixels wide shows as many.
+WIDEST = 104
 PLACEHOLDER = re.compile(r"\{_|\{[A-Z]{2}")  # `{_SFA_ROW}`, which was to become a number
 CHECK = re.compile(r'lessons\.check\("(.*?)"')
 NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
@@ -78,7 +80,7 @@ def test_form(name: str) -> None:
         assert cell.outputs == []
         assert cell.execution_count is None
         assert len(cell.source.splitlines()) <= 12, cell.source
-        assert max(map(len, cell.source.splitlines())) <= 104, cell.source  # what a page of 848 pixels shows
+        assert max(map(len, cell.source.splitlines())) <= WIDEST, cell.source
         assert "assert " not in cell.source
 
 

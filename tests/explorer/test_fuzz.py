@@ -159,11 +159,10 @@ def explorers() -> dict[str, Any]:
 
 def set_trait(widget: Any, name: str, value: Any) -> None:
     """Assign a trait of the view, whose type traitlets itself checks, in its own words."""
-    try:
+    from traitlets import TraitError
+
+    with contextlib.suppress(TraitError):
         setattr(widget, name, value)
-    except Exception as error:
-        if isinstance(error, PtxlabError):
-            raise
 
 
 def actions(ex: Any, value: Any, other: Any, folder: Path) -> dict[str, Callable[[], Any]]:
@@ -175,8 +174,8 @@ def actions(ex: Any, value: Any, other: Any, folder: Path) -> dict[str, Callable
     }
     for name in ("lane", "pinned", "selected", "zoom", "colour_by", "label", "show_c", "tracing"):
         assign[f"view.{name}"] = lambda name=name: set_trait(ex.view, name, value)
-    values = {name: (lambda edit=edit: ex.apply(edit)) for name, edit in {"edit": value}.items()}
-    return assign | values | {
+    return assign | {
+        "edit": lambda: ex.apply(value),
         "registers[A]": lambda: ex.registers.__setitem__("A", value),
         "registers[?]": lambda: ex.registers.__setitem__(value, np.zeros((32, 4), np.uint32)),
         "read registers": lambda: ex.registers[value],

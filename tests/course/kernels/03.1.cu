@@ -36,25 +36,33 @@ extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) add(a, x + i, y + i);
 }
-//! wrong, end: no comparison with n
+//! wrong: no comparison with n
+//! hint: Threads beyond the last element must do nothing
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     y[i] += a * x[i];
-//! wrong, end: one too many
+//! wrong: one too many
+//! hint: Threads beyond the last element must do nothing
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i <= n) y[i] += a * x[i];
-//! wrong, end: a fixed number of elements
+//! wrong: a fixed number of elements
+//! hint: The first 1000 elements are right, the others are not
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && i < 1000) y[i] += a * x[i];
-//! wrong, block: every block takes the same elements
+//! wrong: every block takes the same elements
+//! hint: Only the first elements are right, as many as a block has threads: every block does
     int i = threadIdx.x;
     if (i < n) { y[i] += a * x[i]; }
-//! wrong, size: a fixed number of threads in a block
+//! wrong: a fixed number of threads in a block
+//! hint: It can ask for their size.
     int i = blockIdx.x * 128 + threadIdx.x;
     if (i < n) y[i] += a * x[i];
-//! wrong, block: one thread does it all, in every block
+//! wrong: one thread does it all, in every block
+//! hint: y is right, but only by luck: several blocks add to the same elements, and on a GPU
     if (threadIdx.x == 0) for (int i = 0; i < n; i++) y[i] += a * x[i];
-//! wrong, add: it replaces y
+//! wrong: it replaces y
+//! hint: y is replaced: the task is to *add* to it.
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
-//! wrong, compile: a variable that is not declared
+//! wrong: a variable that is not declared
+//! hint: does not compile
     if (i < n) y[i] += a * x[i];

@@ -33,29 +33,36 @@ __device__ void load_b(unsigned* b, const f16* B) {
     #pragma unroll
     for (int r = 0; r < 2; r++)
         b[r] = B[(2 * t + 8 * r) * 8 + g] | ((unsigned)B[(2 * t + 1 + 8 * r) * 8 + g] << 16);
-//! wrong, halves: high and low exchanged
+//! wrong: high and low exchanged
+//! hint: The two halves of every register are swapped: the lower row belongs in bits 0 to 15.
     for (int r = 0; r < 2; r++) {
         int k = thread_in_group() * 2 + r * 8;
         b[r] = (unsigned)B[k * 8 + group()] << 16 | B[(k + 1) * 8 + group()];
     }
-//! wrong, column: as if B were stored by columns
+//! wrong: as if B were stored by columns
+//! hint: You read B as if it were stored by columns.
     for (int r = 0; r < 2; r++)
         b[r] = *(const unsigned*)(B + group() * 16 + thread_in_group() * 2 + r * 8);
-//! wrong, halves: one element in a register
+//! wrong: one element in a register
+//! hint: The upper halves of all registers are 0.
     for (int r = 0; r < 2; r++) b[r] = B[(thread_in_group() * 2 + r * 8) * 8 + group()];
-//! wrong, column: neighbours in a row
+//! wrong: neighbours in a row
+//! hint: Its two elements are neighbours in a column.
     for (int r = 0; r < 2; r++) {
         int k = thread_in_group() * 2 + r * 8;
         b[r] = B[k * 8 + group()] | (unsigned)B[k * 8 + group() + 1] << 16;
     }
-//! wrong, row: a 32-bit load across rows
+//! wrong: a 32-bit load across rows
+//! hint: Two rows are not adjacent in memory: load two 16-bit elements and join them.
     for (int r = 0; r < 2; r++)
         b[r] = *(const unsigned*)&B[(thread_in_group() * 2 + r * 8) * 8 + group()];
-//! wrong, element: group and thread in group exchanged
+//! wrong: group and thread in group exchanged
+//! hint: B has 16 rows of 8 elements: which row and column does each lane read?
     for (int r = 0; r < 2; r++) {
         int k = group() * 2 + r * 8;
         b[r] = B[k * 8 + thread_in_group()] | (unsigned)B[(k + 1) * 8 + thread_in_group()] << 16;
     }
-//! wrong, compile: two indices
+//! wrong: two indices
+//! hint: B is one long array: element (k, n) is B[k * 8 + n].
     int k = thread_in_group() * 2;
     b[0] = B[k][group()];

@@ -24,16 +24,22 @@ template <int i> __device__ float at(const float* bias) { return bias[thread_in_
 __device__ void start(float* d, const float* bias) {
     d[0] = at<0>(bias), d[1] = at<1>(bias), d[2] = at<2>(bias), d[3] = at<3>(bias);
 }
-//! wrong, column: by rows
+//! wrong: by rows
+//! hint: Every *row* of D starts with its own number.
     for (int r = 0; r < 4; r++) d[r] = bias[group()];
-//! wrong, column: the same for all lanes
+//! wrong: the same for all lanes
+//! hint: Every lane starts with bias[0] to bias[3].
     for (int i = 0; i < 4; i++) { d[i] = bias[i]; }
-//! wrong, row: half of the registers
+//! wrong: half of the registers
+//! hint: Rows 0 to 7 are right, rows 8 to 15 are not: which columns do `d[2]` and `d[3]`
     d[0] = bias[thread_in_group() * 2];
     d[1] = bias[thread_in_group() * 2 + 1];
-//! wrong, column: one column for a lane
+//! wrong: one column for a lane
+//! hint: The even columns are right, the odd ones are not: a lane holds two columns.
     for (int r = 0; r < 4; r++) d[r] = bias[thread_in_group() * 2];
-//! wrong, unwritten: it adds
+//! wrong: it adds
+//! hint: You add to registers that nobody has written; use =.
     for (int r = 0; r < 4; r++) d[r] += bias[thread_in_group() * 2 + r % 2];
-//! wrong, end: by the number of the thread
+//! wrong: by the number of the thread
+//! hint: There are 8 columns and 8 numbers: which of them does a lane need?
     for (int r = 0; r < 4; r++) d[r] = bias[threadIdx.x * 2 + r % 2];

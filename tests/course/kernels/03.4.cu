@@ -54,7 +54,8 @@ extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, 
     for (size_t k = 0; k != K; k += 16)
         load_a(a, A + row * K + k, K), load_b(b, B + column * K + k, K), mma(d, a, b);
     store_d(d, D + row * (gridDim.x * 8) + column, gridDim.x * 8);
-//! wrong, warp: all warps compute the same rows
+//! wrong: all warps compute the same rows
+//! hint: Only rows 0 to 15 of every 64 are computed: all four warps load the same ones.
     int row = 64 * blockIdx.y, col = 8 * blockIdx.x;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
@@ -64,7 +65,8 @@ extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, 
         mma(d, a, b);
     }
     store_d(d, D + row * N + col, N);
-//! wrong, warp: the lane in place of the warp
+//! wrong: the lane in place of the warp
+//! hint: All 32 lanes of a warp need the same row; what is the warp's number?
     int row = 64 * blockIdx.y + threadIdx.x % 32 * 16, col = 8 * blockIdx.x;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
@@ -72,7 +74,8 @@ extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, 
         load_a(a, A + row * K + k, K); load_b(b, B + col * K + k, K); mma(d, a, b);
     }
     store_d(d, D + row * N + col, N);
-//! wrong, K: the accumulators start at 0 in every step
+//! wrong: the accumulators start at 0 in every step
+//! hint: Only the last 16 along K are in the sum
     int row = 64 * blockIdx.y + threadIdx.x / 32 * 16, col = 8 * blockIdx.x;
     for (int k = 0; k < K; k += 16) {
         unsigned a[4], b[2];
@@ -80,19 +83,22 @@ extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, 
         load_a(a, A + row * K + k, K); load_b(b, B + col * K + k, K); mma(d, a, b);
         store_d(d, D + row * N + col, N);
     }
-//! wrong, K: no loop
+//! wrong: no loop
+//! hint: Only the first 16 along K are in the sum
     int row = 64 * blockIdx.y + threadIdx.x / 32 * 16, col = 8 * blockIdx.x;
     unsigned a[4], b[2]; float d[4] = {0, 0, 0, 0};
     load_a(a, A + row * K, K); load_b(b, B + col * K, K); mma(d, a, b);
     store_d(d, D + row * N + col, N);
-//! wrong, unwritten: accumulators without a start
+//! wrong: accumulators without a start
+//! hint: `mma` reads a register that was never written.
     int row = 64 * blockIdx.y + threadIdx.x / 32 * 16, col = 8 * blockIdx.x;
     unsigned a[4], b[2]; float d[4];
     for (int k = 0; k < K; k += 16) {
         load_a(a, A + row * K + k, K); load_b(b, B + col * K + k, K); mma(d, a, b);
     }
     store_d(d, D + row * N + col, N);
-//! wrong, block: the block's row is left out
+//! wrong: the block's row is left out
+//! hint: Rows from 64 on are missing: what counts blocks along y?
     int row = threadIdx.x / 32 * 16, col = 8 * blockIdx.x;
     unsigned a[4], b[2]; float d[4] = {0, 0, 0, 0};
     for (int k = 0; k < K; k += 16) {

@@ -20,15 +20,21 @@ __device__ int place(int row, int chunk) {
     if (row < 8) return row * 128 + 16 * (chunk ^ row);
     return row * 128 + 16 * turned<8>(row, chunk);
 }
-//! wrong, conflicts: rows as they are
+//! wrong: rows as they are
+//! hint: D is right, but nothing is gained: there are still 112 wavefronts too many.
     return row * 128 + chunk * 16;
-//! wrong, pad: padded
+//! wrong: padded
+//! hint: A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no
     return row * 144 + chunk * 16;
-//! wrong, conflicts: chunks of a row below each other
+//! wrong: chunks of a row below each other
+//! hint: D is right, and `ldmatrix` has no conflicts.
     return chunk * 256 + row * 16;
-//! wrong, conflicts: two rows at a time
+//! wrong: two rows at a time
+//! hint: D is right, but shared memory takes 16 wavefronts more than needed.
     return row * 128 + (chunk ^ (row / 2 % 8)) * 16;
-//! wrong, place: two chunks at one place
+//! wrong: two chunks at one place
+//! hint: Do two chunks go to the same place?
     return row * 128 + ((chunk & row) % 8) * 16;
-//! wrong, pad: in elements
+//! wrong: in elements
+//! hint: A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no
     return row * 64 + (chunk ^ row % 8) * 8;

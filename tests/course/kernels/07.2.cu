@@ -41,13 +41,15 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
     if (leader) one(stages[0], full, A, B, 2 * i);
     if (leader) one(stages[1], full, A, B, 2 * i + 1);
 }
-//! wrong, threads: all threads do it
+//! wrong: all threads do it
+//! hint: All 128 threads call `load`, and all of them do this.
     mbarrier_arrive_expect_tx(full, 4608);
     for (int s = 0; s < 2; s++) {
         tma_load(stages[s].a, A, 16 * (2 * i + s), 0, full);
         tma_load(stages[s].b, B, 16 * (2 * i + s), 0, full);
     }
-//! wrong, bytes: of one stage
+//! wrong: of one stage
+//! hint: You announce the bytes of one tile of A and B, or the elements of two: all four
     if (threadIdx.x == 0) {
         mbarrier_arrive_expect_tx(full, sizeof(Stage));
         for (int s = 0; s < 2; s++) {
@@ -55,7 +57,8 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
             tma_load(stages[s].b, B, 16 * (2 * i + s), 0, full);
         }
     }
-//! wrong, bytes: one announcement for each tile
+//! wrong: one announcement for each tile
+//! hint: You announce the bytes of one tile of A and B, or the elements of two: all four
     if (threadIdx.x == 0) {
         for (int s = 0; s < 2; s++) {
             mbarrier_arrive_expect_tx(full, 2048 + 256);
@@ -63,7 +66,8 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
             tma_load(stages[s].b, B, 16 * (2 * i + s), 0, full);
         }
     }
-//! wrong, bytes: a plain arrival
+//! wrong: a plain arrival
+//! hint: Nobody announces bytes.
     if (threadIdx.x == 0) {
         mbarrier_arrive(full);
         for (int s = 0; s < 2; s++) {
@@ -71,7 +75,8 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
             tma_load(stages[s].b, B, 16 * (2 * i + s), 0, full);
         }
     }
-//! wrong, column: the tile of the stage
+//! wrong: the tile of the stage
+//! hint: Tile t begins at column 16 t of A and of B; all rows, from row 0 on.
     if (threadIdx.x == 0) {
         mbarrier_arrive_expect_tx(full, 4608);
         for (int s = 0; s < 2; s++) {
@@ -79,7 +84,8 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
             tma_load(stages[s].b, B, 16 * (i + s), 0, full);
         }
     }
-//! wrong, column: row before column
+//! wrong: row before column
+//! hint: Tile t begins at column 16 t of A and of B; all rows, from row 0 on.
     if (threadIdx.x == 0) {
         mbarrier_arrive_expect_tx(full, 4608);
         for (int s = 0; s < 2; s++) {

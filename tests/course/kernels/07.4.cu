@@ -42,31 +42,37 @@ __device__ void consume(Stage* stages, mbarrier* full, mbarrier* empty, float* d
             mbarrier_arrive(&empty[s]);
         }
 }
-//! wrong, parity: the parity of the tile
+//! wrong: the parity of the tile
+//! hint: Your parity changes with every tile.
         int s = i % STAGES;
         mbarrier_wait(&full[s], i % 2);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         mbarrier_arrive(&empty[s]);
-//! wrong, parity: always 0
+//! wrong: always 0
+//! hint: The parity is the same in every round.
         int s = i % STAGES;
         mbarrier_wait(&full[s], 0);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         mbarrier_arrive(&empty[s]);
-//! wrong, arrival: one thread releases
+//! wrong: one thread releases
+//! hint: `empty[s]` gets 1 arrival from a warp, and it expects 128 in all: every thread says
         int s = i % STAGES;
         mbarrier_wait(&full[s], i / STAGES % 2);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         if (threadIdx.x == 32) mbarrier_arrive(&empty[s]);
-//! wrong, arrival: nobody releases
+//! wrong: nobody releases
+//! hint: Nobody arrives at `empty[s]`: the producer never learns that the stage has been
         int s = i % STAGES;
         mbarrier_wait(&full[s], i / STAGES % 2);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
-//! wrong, early: released before it is read
+//! wrong: released before it is read
+//! hint: The stage is released before it is read: the producer may overwrite it meanwhile.
         int s = i % STAGES;
         mbarrier_wait(&full[s], i / STAGES % 2);
         mbarrier_arrive(&empty[s]);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
-//! wrong, wait: no wait
+//! wrong: no wait
+//! hint: Nobody waits for `full[s]`: the tile may not be there.
         int s = i % STAGES;
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         mbarrier_arrive(&empty[s]);

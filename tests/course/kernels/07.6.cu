@@ -54,7 +54,8 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         fill(stages[s], &full[s], A, B, column);
     }
 }
-//! wrong, threads: all lanes do it
+//! wrong: all lanes do it
+//! hint: All 32 lanes of the warp call `produce`, and all of them do this.
     for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1);
@@ -62,7 +63,8 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         tma_load(stages[s].a, A, 16 * i, 0, &full[s]);
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
     }
-//! wrong, parity: the consumers' parity
+//! wrong: the consumers' parity
+//! hint: Your parity is the opposite of what it should be, in every round.
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_wait(&empty[s], i / STAGES % 2);
@@ -70,14 +72,16 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         tma_load(stages[s].a, A, 16 * i, 0, &full[s]);
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
     }
-//! wrong, wait: nobody waits
+//! wrong: nobody waits
+//! hint: Nobody waits for `empty[s]`: a stage is overwritten while consumers may still read
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_arrive_expect_tx(&full[s], 2304);
         tma_load(stages[s].a, A, 16 * i, 0, &full[s]);
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
     }
-//! wrong, bytes: elements
+//! wrong: elements
+//! hint: You announce 1152: that is the number of elements.
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1);
@@ -85,7 +89,8 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         tma_load(stages[s].a, A, 16 * i, 0, &full[s]);
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
     }
-//! wrong, wait: it waits for its own copies
+//! wrong: it waits for its own copies
+//! hint: D is right, but the producer waits for its own copies at `full`: no two tiles are
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1);
@@ -94,7 +99,8 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
         mbarrier_wait(&full[s], i / STAGES % 2);
     }
-//! wrong, bytes: two announcements
+//! wrong: two announcements
+//! hint: You announce 2048 bytes, those of A.
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1);

@@ -81,7 +81,8 @@ extern "C" __global__ void ring(
             store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
 }
-//! wrong, init: all threads initialise
+//! wrong: all threads initialise
+//! hint: Several warps initialise the same barrier, or one does so again, and a barrier that
     for (int s = 0; s < STAGES; s++) {
         mbarrier_init(&full[s], 1);
         mbarrier_init(&empty[s], 4);
@@ -94,7 +95,8 @@ extern "C" __global__ void ring(
         consume(stages, full, empty, d, tiles);
         store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
-//! wrong, arrival: empty expects every thread
+//! wrong: empty expects every thread
+//! hint: Look at `consume`: how many threads arrive?
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); mbarrier_init(&empty[s], 128); }
         fence_mbarrier_init();
@@ -106,7 +108,8 @@ extern "C" __global__ void ring(
         consume(stages, full, empty, d, tiles);
         store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
-//! wrong, init: no barrier behind the initialisation
+//! wrong: no barrier behind the initialisation
+//! hint: Threads use barriers that may not be initialised yet.
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); mbarrier_init(&empty[s], 4); }
         fence_mbarrier_init();
@@ -117,7 +120,8 @@ extern "C" __global__ void ring(
         consume(stages, full, empty, d, tiles);
         store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
-//! wrong, fence: no fence
+//! wrong: no fence
+//! hint: D is right, and the simulator found nothing, but one thing is missing: the fence
     if (threadIdx.x == 0)
         for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); mbarrier_init(&empty[s], 4); }
     __syncthreads();
@@ -127,7 +131,8 @@ extern "C" __global__ void ring(
         consume(stages, full, empty, d, tiles);
         store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
-//! wrong, init: one stage only
+//! wrong: one stage only
+//! hint: 2 mbarriers are initialised; 2 stages have 4.
     if (threadIdx.x == 0) {
         mbarrier_init(full, 1);
         mbarrier_init(empty, 4);
@@ -140,7 +145,8 @@ extern "C" __global__ void ring(
         consume(stages, full, empty, d, tiles);
         store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8);
     }
-//! wrong, any: all warps store to the same rows
+//! wrong: all warps store to the same rows
+//! hint: write different values
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); mbarrier_init(&empty[s], 4); }
         fence_mbarrier_init();

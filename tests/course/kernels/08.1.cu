@@ -12,16 +12,22 @@
 //! right: the loop over, several lines changed
 6: int k = 0; while (true) {
 13: k += 16; if (k >= K) break; __syncthreads(); }
-//! wrong, iteration: behind the loop
+//! wrong: behind the loop
+//! hint: A fast warp still fills the tile for the next iteration while a slow one reads it.
 14: __syncthreads(); store_d(d, D + column, N);
-//! wrong, iteration: of a warp
+//! wrong: of a warp
+//! hint: A fast warp still fills the tile for the next iteration while a slow one reads it.
 12: mma(d, a, b); __syncwarp();
-//! wrong, barrier: moved
+//! wrong: moved
+//! hint: Now a warp reads elements of the tile that others may not have written yet: the
 9: ;
 12: mma(d, a, b); __syncthreads();
-//! wrong, reach: of one thread
+//! wrong: of one thread
+//! hint: All threads of the block have to reach a barrier.
 12: mma(d, a, b); if (threadIdx.x == 0) __syncthreads();
-//! wrong, iteration: a fence in place of a barrier
+//! wrong: a fence in place of a barrier
+//! hint: A fast warp still fills the tile for the next iteration while a slow one reads it.
 12: mma(d, a, b); __threadfence_block();
-//! wrong, compile: a word too short
+//! wrong: a word too short
+//! hint: does not compile
 12: mma(d, a, b); __syncthread();

@@ -26,22 +26,28 @@
 6: m = fmaxf(m, __shfl_down_sync(0xffffffff, m, 1, 4));
 7: if (row < M && !thread)
 9: ;
-//! wrong, mask: whoever is active
+//! wrong: whoever is active
+//! hint: The rows are right, but only 4 of 32 lanes take part in the shuffles
 5: m = fmaxf(m, __shfl_xor_sync(__activemask(), m, 1));
 6: m = fmaxf(m, __shfl_xor_sync(__activemask(), m, 2));
-//! wrong, mask: the lanes of 5 rows
+//! wrong: the lanes of 5 rows
+//! hint: some lanes execute a shuffle whose mask does not name them
 5: m = fmaxf(m, __shfl_xor_sync(0x000fffff, m, 1));
 6: m = fmaxf(m, __shfl_xor_sync(0x000fffff, m, 2));
-//! wrong, mask: a mask that is too small
+//! wrong: a mask that is too small
+//! hint: some lanes execute a shuffle whose mask does not name them
 5: m = fmaxf(m, __shfl_xor_sync(0xffff, m, 1));
 6: m = fmaxf(m, __shfl_xor_sync(0xffff, m, 2));
-//! wrong, end: no branch at all
+//! wrong: no branch at all
+//! hint: Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the
 3: {
-//! wrong, group: one shuffle
+//! wrong: one shuffle
+//! hint: Each row needs the numbers of all four lanes of its group.
 3: float m = 0; if (row < M)
 4: m = fmaxf(D[row * 8 + thread * 2], D[row * 8 + thread * 2 + 1]);
 6: ;
 7: if (row < M && thread == 0)
 9: ;
-//! wrong, mask: a barrier in the branch
+//! wrong: a barrier in the branch
+//! hint: Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the
 5: __syncwarp(); m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 1));

@@ -9,15 +9,21 @@ __syncwarp();
 8: store_d(d, tile, 8); asm volatile("fence.proxy.async;" ::: "memory");
 //! right: a barrier of the block
 9: fence_proxy_async(); __syncthreads();
-//! wrong, store: before the store
+//! wrong: before the store
+//! hint: The copy still reads what the stores wrote through the other proxy.
 8: fence_proxy_async(); store_d(d, tile, 8);
-//! wrong, race: in place of the barrier
+//! wrong: in place of the barrier
+//! hint: The fence does not wait for other lanes: the barrier is needed as well.
 9: fence_proxy_async();
-//! wrong, fence: by one thread, before the barrier
+//! wrong: by one thread, before the barrier
+//! hint: The copy still reads what the stores wrote through the other proxy.
 9: if (threadIdx.x == 0) fence_proxy_async(); __syncwarp();
-//! wrong, fence: another fence
+//! wrong: another fence
+//! hint: The copy still reads what the stores wrote through the other proxy.
 9: __threadfence_block(); __syncwarp();
-//! wrong, fence: behind the copy
+//! wrong: behind the copy
+//! hint: The copy still reads what the stores wrote through the other proxy.
 12: fence_proxy_async(); cp_async_bulk_commit_group();
-//! wrong, any: no copy any more
+//! wrong: no copy any more
+//! hint: Every line that was there is still needed.
 11: fence_proxy_async();

@@ -13,17 +13,23 @@ wgmma(d, descriptor(tile_a), descriptor(tile_b));
 //! right: written as PTX
 15: d[r] = d[r] / 2;
 16: asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); wgmma(d, descriptor(tile_a), descriptor(tile_b));
-//! wrong, fence: before the threads change d
+//! wrong: before the threads change d
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
 13: wgmma_wait_group(); wgmma_fence();
-//! wrong, fence: a barrier in its place
+//! wrong: a barrier in its place
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
 16: __syncthreads(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
-//! wrong, fence: the other fence
+//! wrong: the other fence
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
 16: fence_proxy_async(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
-//! wrong, wait: without the first wait
+//! wrong: without the first wait
+//! hint: Now threads touch the accumulators while the first `wgmma` may still write them
 13: ;
 16: wgmma_fence(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
-//! wrong, product: without the halving
+//! wrong: without the halving
+//! hint: Both products and the halving are needed; only their order was not safe.
 14: ;
 15: ;
-//! wrong, product: without the second product
+//! wrong: without the second product
+//! hint: Both products and the halving are needed; only their order was not safe.
 16: wgmma_fence();

@@ -13,18 +13,24 @@
 else mbarrier_arrive_expect_tx(&full, n % 64 * 4);
 //! right: quarters
 12: mbarrier_arrive_expect_tx(&full, count / 4 * 16);
-//! wrong, bytes: numbers
+//! wrong: numbers
+//! hint: how many bytes does the copy bring in each iteration, and how many are announced?
 12: mbarrier_arrive_expect_tx(&full, count);
-//! wrong, bytes: it fits n = 160 only
+//! wrong: it fits n = 160 only
+//! hint: how many bytes does the copy bring in each iteration, and how many are announced?
 12: mbarrier_arrive_expect_tx(&full, i < 128 ? 256 : 128);
-//! wrong, bytes: chunks of 32
+//! wrong: chunks of 32
+//! hint: how many bytes does the copy bring in each iteration, and how many are announced?
 9: for (int i = 0; i < n; i += 32) {
 10: int count = 32;
 12: mbarrier_arrive_expect_tx(&full, 128);
 15: mbarrier_wait(&full, i / 32 % 2);
-//! wrong, bytes: a full copy at the end
+//! wrong: a full copy at the end
+//! hint: how many bytes does the copy bring in each iteration, and how many are announced?
 13: cp_async_bulk(chunk, x + i, sizeof(chunk), &full);
-//! wrong, numbers: full chunks only
+//! wrong: full chunks only
+//! hint: All full chunks are right
 9: for (int i = 0; i + 64 <= n; i += 64) {
-//! wrong, wait: no wait
+//! wrong: no wait
+//! hint: Now the chunk is read before its copy is known to be complete.
 15: __syncthreads();

@@ -22,15 +22,21 @@ if (threadIdx.x == 0) {
     fence_mbarrier_init();
 }
 __syncwarp();
-//! wrong, parity: the other parity
+//! wrong: the other parity
+//! hint: In iteration 0 the copy ends phase 0, in iteration 1 phase 1, and so on.
 16: mbarrier_wait(&full, 1);
-//! wrong, parity: of k
+//! wrong: of k
+//! hint: In iteration 0 the copy ends phase 0, in iteration 1 phase 1, and so on.
 16: mbarrier_wait(&full, k % 2);
-//! wrong, init: initialised again
+//! wrong: initialised again
+//! hint: which nobody has invalidated
 11: for (int k = 0; k < K; k += 16) { if (threadIdx.x == 0) mbarrier_init(&full, 1); __syncwarp();
-//! wrong, wait: no wait
+//! wrong: no wait
+//! hint: Nothing waits for the copy now: the loads may find the tile of the iteration before.
 16: __syncwarp();
-//! wrong, parity: for four tiles only
+//! wrong: for four tiles only
+//! hint: In iteration 0 the copy ends phase 0, in iteration 1 phase 1, and so on.
 16: mbarrier_wait(&full, k == 16 || k == 48);
-//! wrong, parity: one ahead
+//! wrong: one ahead
+//! hint: In iteration 0 the copy ends phase 0, in iteration 1 phase 1, and so on.
 16: mbarrier_wait(&full, (k / 16 + 1) % 2);

@@ -13,16 +13,22 @@
 20: unsigned a[4], b[2]; mbarrier_arrive(&empty[0]); mbarrier_arrive(&empty[1]);
 //! right: negated
 15: mbarrier_wait(&empty[s], !(i / 2 % 2));
-//! wrong, wait: no wait
+//! wrong: no wait
+//! hint: Go through the first iteration of both: who waits for whom?
 15: ;
-//! wrong, wait: always 1
+//! wrong: always 1
+//! hint: Go through the first iteration of both: who waits for whom?
 15: mbarrier_wait(&empty[s], 1);
-//! wrong, wait: for four tiles only
+//! wrong: for four tiles only
+//! hint: Go through the first iteration of both: who waits for whom?
 15: mbarrier_wait(&empty[s], i < 2);
-//! wrong, wait: with every tile
+//! wrong: with every tile
+//! hint: Go through the first iteration of both: who waits for whom?
 15: mbarrier_wait(&empty[s], i % 2 ^ 1);
-//! wrong, wait: the consumers' parity
+//! wrong: the consumers' parity
+//! hint: Now the consumers read a stage that nobody has filled: their wait was right.
 24: mbarrier_wait(&full[s], i / 2 % 2 ^ 1);
-//! wrong, wait: one arrival in place of 32
+//! wrong: one arrival in place of 32
+//! hint: Go through the first iteration of both: who waits for whom?
 7: mbarrier_init(&empty[s], 1);
 15: mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);

@@ -26,33 +26,41 @@
         cp_async_wait<0>();
         __syncthreads();
     }
-//! wrong, idle: it waits for all
+//! wrong: it waits for all
+//! hint: It is right, but every iteration waits for all copies, also for those of later
     cp_async_wait<0>();
     __syncthreads();
     load(i + STAGES - 1);
-//! wrong, early: the request before the barrier
+//! wrong: the request before the barrier
+//! hint: A thread requests a tile while another warp may still multiply what is in that
     cp_async_wait<STAGES - 2>();
     load(i + STAGES - 1);
     __syncthreads();
-//! wrong, meet: the barrier before the wait
+//! wrong: the barrier before the wait
+//! hint: A warp reads a part of tile i that a thread of the other one has copied.
     __syncthreads();
     cp_async_wait<STAGES - 2>();
     load(i + STAGES - 1);
-//! wrong, flight: one group too many
+//! wrong: one group too many
+//! hint: The warps multiply a tile that may still be on its way
     cp_async_wait<STAGES - 1>();
     __syncthreads();
     load(i + STAGES - 1);
-//! wrong, flight: no empty groups at the end
+//! wrong: no empty groups at the end
+//! hint: The warps multiply a tile that may still be on its way
     cp_async_wait<STAGES - 2>();
     __syncthreads();
     if (i + STAGES - 1 < count) load(i + STAGES - 1);
-//! wrong, meet: no barrier
+//! wrong: no barrier
+//! hint: `cp_async_wait` waits for the copies of this thread only.
     cp_async_wait<STAGES - 2>();
     load(i + STAGES - 1);
-//! wrong, wait: no wait
+//! wrong: no wait
+//! hint: Nobody waits for a copy: the warps multiply what may not have arrived.
     __syncthreads();
     load(i + STAGES - 1);
-//! wrong, flight: a tile too far
+//! wrong: a tile too far
+//! hint: The warps multiply a tile that may still be on its way
     cp_async_wait<STAGES - 2>();
     __syncthreads();
     load(i + STAGES);

@@ -44,32 +44,38 @@ __device__ void store(const float* d, const float* bias, unsigned* D, int N) {
         int row = group() + i % 2 * 8, column = i / 2 * 8 + thread_in_group() * 2;
         D[row * N / 2 + column / 2] = pack(r[2 * i], r[2 * i + 1]);
     }
-//! wrong, bias: by rows
+//! wrong: by rows
+//! hint: Every *row* has its own bias.
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[(row * N + col) / 2] = pack(max(d[i] + bias[row], 0.0f), max(d[i + 1] + bias[row], 0.0f));
     }
-//! wrong, relu: ReLU first
+//! wrong: ReLU first
+//! hint: ReLU comes first here, so that negative numbers appear again.
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[(row * N + col) / 2] = pack(max(d[i], 0.0f) + bias[col], max(d[i + 1], 0.0f) + bias[col + 1]);
     }
-//! wrong, relu: no ReLU
+//! wrong: no ReLU
+//! hint: Where is ReLU?
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[(row * N + col) / 2] = pack(d[i] + bias[col], d[i + 1] + bias[col + 1]);
     }
-//! wrong, word: 128 columns for every N
+//! wrong: 128 columns for every N
+//! hint: D has N elements in a row, two in each word: which word holds the elements of a
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[(row * 128 + col) / 2] = pack(max(d[i] + bias[col], 0.0f), max(d[i + 1] + bias[col + 1], 0.0f));
     }
-//! wrong, column: swapped neighbours
+//! wrong: swapped neighbours
+//! hint: Neighbouring columns are swapped: the first argument of `pack` goes to the lower
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[(row * N + col) / 2] = pack(max(d[i + 1] + bias[col + 1], 0.0f), max(d[i] + bias[col], 0.0f));
     }
-//! wrong, word: words as elements
+//! wrong: words as elements
+//! hint: D has N elements in a row, two in each word: which word holds the elements of a
     for (int i = 0; i < 32; i += 2) {
         int row = group() + i / 2 % 2 * 8, col = i / 4 * 8 + thread_in_group() * 2;
         D[row * N + col] = pack(max(d[i] + bias[col], 0.0f), max(d[i + 1] + bias[col + 1], 0.0f));

@@ -33,24 +33,30 @@ __device__ void put(char* tile, const unsigned* p) {
     int lane = threadIdx.x % 32;
     for (int i = 3; i >= 0; i--)
         stmatrix(tile + lane % 16 * 128 + ((2 * i + lane / 16) ^ (lane % 8)) * 16, p + 4 * i);
-//! wrong, swizzle: no swizzle
+//! wrong: no swizzle
+//! hint: In every row of D, chunks of 8 elements have changed places: TMA reads a swizzled
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; i++) stmatrix(tile + lane % 16 * 128 + (2 * i + lane / 16) * 16, p + 4 * i);
-//! wrong, matrix: matrices 1 and 2 exchanged
+//! wrong: matrices 1 and 2 exchanged
+//! hint: Blocks of 8 x 8 have changed places: the upper right one of every 16 x 16 is where
     int lane = threadIdx.x % 32, row = lane % 8 + lane / 16 * 8;
     for (int i = 0; i < 4; i++)
         stmatrix(tile + row * 128 + ((2 * i + lane / 8 % 2) ^ row % 8) * 16, p + 4 * i);
-//! wrong, registers: the same registers again
+//! wrong: the same registers again
+//! hint: The first 16 columns are right: where do p[4] to p[7] go?
     int lane = threadIdx.x % 32, row = lane % 16;
     for (int i = 0; i < 4; i++) stmatrix(tile + row * 128 + ((2 * i + lane / 16) ^ row % 8) * 16, p);
-//! wrong, stmatrix: plain stores
+//! wrong: plain stores
+//! hint: D is right, but no `stmatrix` was executed
     for (int i = 0; i < 16; i++) {
         int row = group() + i % 2 * 8;
         ((unsigned*)(tile + row * 128 + ((i / 2) ^ row % 8) * 16))[thread_in_group()] = p[i];
     }
-//! wrong, stop: the rows of the whole block
+//! wrong: the rows of the whole block
+//! hint: A row of `stmatrix` begins at a multiple of 16, and a warp has 16 rows of 128 bytes.
     int row = threadIdx.x % 64;
     for (int i = 0; i < 4; i++) stmatrix(tile + row * 128 + ((2 * i) ^ row % 8) * 16, p + 4 * i);
-//! wrong, swizzle: XORed with the wrong number
+//! wrong: XORed with the wrong number
+//! hint: Rows 0, 16, 32 and 48 are right, most others are not: by which number is the chunk
     int lane = threadIdx.x % 32, row = lane % 16;
     for (int i = 0; i < 4; i++) stmatrix(tile + row * 128 + ((2 * i + lane / 16) ^ row / 2) * 16, p + 4 * i);

@@ -45,31 +45,38 @@
         commit_group();
         wait_group_read<0>();
     }
-//! wrong, fence: no fence
+//! wrong: no fence
+//! hint: The simulator found a missing proxy fence: TMA reads through the async proxy what
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, column, 0, tile); commit_group(); wait_group_read<0>(); }
-//! wrong, race: no barrier
+//! wrong: no barrier
+//! hint: The simulator found a race: TMA reads rows that other lanes or warps may not have
     fence_proxy_async();
     if (threadIdx.x == 0) { tma_store(D, column, 0, tile); commit_group(); wait_group_read<0>(); }
-//! wrong, fence: one thread fences before the barrier
+//! wrong: one thread fences before the barrier
+//! hint: Your fence does not cover all that was written.
     if (threadIdx.x == 0) fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, column, 0, tile); commit_group(); wait_group_read<0>(); }
-//! wrong, times: all threads store
+//! wrong: all threads store
+//! hint: D is stored 128 times over: every thread that calls `tma_store` stores the whole
     fence_proxy_async();
     __syncthreads();
     tma_store(D, column, 0, tile);
     commit_group();
     wait_group_read<0>();
-//! wrong, ends: no wait
+//! wrong: no wait
+//! hint: The block may end, and its shared memory with it, while TMA still reads the tile.
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, column, 0, tile); commit_group(); }
-//! wrong, commit: no commit
+//! wrong: no commit
+//! hint: A group ends with a commit.
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, column, 0, tile); wait_group_read<0>(); }
-//! wrong, column: the row before the column
+//! wrong: the row before the column
+//! hint: Only the first block's tile has arrived.
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 0, column, tile); commit_group(); wait_group_read<0>(); }

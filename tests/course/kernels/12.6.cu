@@ -53,7 +53,8 @@ __device__ void send(char* buffers, const unsigned* p, const TensorMap& D, int i
     tma_store(D, 64 * i, 0, tile);
     commit_group();
 }
-//! wrong, idle: it waits for all stores
+//! wrong: it waits for all stores
+//! hint: It is right, but nothing overlaps: it waits for *all* stores, also for the one that
     char* tile = buffers + i % 2 * 8192;
     if (threadIdx.x == 0) wait_group_read<0>();
     __syncthreads();
@@ -61,42 +62,48 @@ __device__ void send(char* buffers, const unsigned* p, const TensorMap& D, int i
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, tile); commit_group(); }
-//! wrong, reading: no wait
+//! wrong: no wait
+//! hint: The third tile overwrites the first, which TMA may still be reading.
     char* tile = buffers + i % 2 * 8192;
     __syncthreads();
     put(tile + threadIdx.x / 32 * 2048, p);
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, tile); commit_group(); }
-//! wrong, reading: no barrier behind the wait
+//! wrong: no barrier behind the wait
+//! hint: A buffer is overwritten while TMA may still be reading it.
     char* tile = buffers + i % 2 * 8192;
     if (threadIdx.x == 0) wait_group_read<1>();
     put(tile + threadIdx.x / 32 * 2048, p);
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, tile); commit_group(); }
-//! wrong, fence: no fence
+//! wrong: no fence
+//! hint: A proxy fence is missing: every tile is written through the generic proxy and read
     char* tile = buffers + i % 2 * 8192;
     if (threadIdx.x == 0) wait_group_read<1>();
     __syncthreads();
     put(tile + threadIdx.x / 32 * 2048, p);
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, tile); commit_group(); }
-//! wrong, race: no barrier before the store
+//! wrong: no barrier before the store
+//! hint: The simulator found a race: TMA reads a tile that other warps may not have written
     char* tile = buffers + i % 2 * 8192;
     if (threadIdx.x == 0) wait_group_read<1>();
     __syncthreads();
     put(tile + threadIdx.x / 32 * 2048, p);
     fence_proxy_async();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, tile); commit_group(); }
-//! wrong, reading: one buffer
+//! wrong: one buffer
+//! hint: A buffer is overwritten while TMA may still be reading it.
     if (threadIdx.x == 0) wait_group_read<1>();
     __syncthreads();
     put(buffers + threadIdx.x / 32 * 2048, p);
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x == 0) { tma_store(D, 64 * i, 0, buffers); commit_group(); }
-//! wrong, complete: it waits until D is written
+//! wrong: it waits until D is written
+//! hint: It is right, but `wait_group` also waits until D is in global memory.
     char* tile = buffers + i % 2 * 8192;
     if (threadIdx.x == 0) wait_group<1>();
     __syncthreads();

@@ -24,18 +24,24 @@ __device__ void repack(const float (&s)[8], unsigned (&a)[4]) {
 //! right: one half at a time
     for (int r = 0; r < 4; r++)
         a[r] = (f16x2(s[2 * r], 0) & 0xffff) | f16x2(s[2 * r + 1], 0) << 16;
-//! wrong, halves: exchanged
+//! wrong: exchanged
+//! hint: The two halves of every register are swapped: the lower column is in bits 0 to 15
     for (int r = 0; r < 4; r++) a[r] = f16x2(s[2 * r + 1], s[2 * r]);
-//! wrong, register: registers 1 and 2 exchanged
+//! wrong: registers 1 and 2 exchanged
+//! hint: Registers 1 and 2 are swapped.
     a[0] = f16x2(s[0], s[1]);
     a[1] = f16x2(s[4], s[5]);
     a[2] = f16x2(s[2], s[3]);
     a[3] = f16x2(s[6], s[7]);
-//! wrong, register: bits of floats
+//! wrong: bits of floats
+//! hint: Those are the bits of `float`s.
     for (int r = 0; r < 4; r++) a[r] = __float_as_uint(s[r]);
-//! wrong, register: only the first tile
+//! wrong: only the first tile
+//! hint: The first two registers are right.
     for (int r = 0; r < 4; r++) a[r] = f16x2(s[2 * (r % 2)], s[2 * (r % 2) + 1]);
-//! wrong, register: neighbours that are not
+//! wrong: neighbours that are not
+//! hint: `s[0]` and `s[1]` are neighbours in a row, and so are the two elements of a
     for (int r = 0; r < 4; r++) a[r] = f16x2(s[r], s[r + 4]);
-//! wrong, compile: a function that there is not
+//! wrong: a function that there is not
+//! hint: does not compile
     for (int r = 0; r < 4; r++) a[r] = pack(s[2 * r], s[2 * r + 1]);

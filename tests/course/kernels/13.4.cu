@@ -74,7 +74,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         l[row] += s[i];
     }
 }
-//! wrong, rescaled: l is not rescaled
+//! wrong: l is not rescaled
+//! hint: m and O are right, but l was not rescaled.
         float top = m[row];
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) top = fmaxf(top, s[i]);
         for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
@@ -83,7 +84,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
-//! wrong, lanes: no shuffles
+//! wrong: no shuffles
+//! hint: m is the maximum of this lane's scores only.
         float top = m[row];
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) top = fmaxf(top, s[i]);
         float factor = power((m[row] - top) * scale);
@@ -91,7 +93,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
-//! wrong, lanes: shuffles of the whole warp
+//! wrong: shuffles of the whole warp
+//! hint: m is the maximum of eight rows: you exchanged it among all 32 lanes.
         float top = m[row];
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) top = fmaxf(top, s[i]);
         for (int k = 16; k > 0; k /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
@@ -100,7 +103,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
-//! wrong, maximum: the other elements
+//! wrong: the other elements
+//! hint: m is not the maximum of the row.
         float top = m[row];
         for (int i = 4 * row; i < 4 * row + 4; i++) top = fmaxf(top, s[i]);
         for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
@@ -109,7 +113,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 4 * row; i < 4 * row + 4; i++) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
-//! wrong, scale: a factor without scale
+//! wrong: a factor without scale
+//! hint: m is right, but the factor was made without `scale`.
         float top = m[row];
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) top = fmaxf(top, s[i]);
         for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
@@ -118,7 +123,8 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
-//! wrong, maximum: m of the block alone
+//! wrong: m of the block alone
+//! hint: m is not the maximum of the row.
         float top = -1e30f;
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) top = fmaxf(top, s[i]);
         for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));

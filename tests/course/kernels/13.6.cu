@@ -37,21 +37,27 @@ __device__ void mask(float (&s)[8], int query, int key) {
         int row = lane / 4 + (i >> 1 & 1) * 8, column = lane % 4 * 2 + (i & 1) + (i >> 2) * 8;
         if (query + row < key + column) s[i] = NONE;
     }
-//! wrong, diagonal: the diagonal is hidden
+//! wrong: the diagonal is hidden
+//! hint: The diagonal itself is masked, too.
     for (int i = 0; i < 8; i++)
         if (key + i / 4 * 8 + thread_in_group() * 2 + i % 2 >= query + group() + i / 2 % 2 * 8) s[i] = NONE;
-//! wrong, diagonal: inside the tile only
+//! wrong: inside the tile only
+//! hint: That is right for tiles on the diagonal only: compare the numbers of key and query
     for (int i = 0; i < 8; i++)
         if (i / 4 * 8 + thread_in_group() * 2 + i % 2 > group() + i / 2 % 2 * 8) s[i] = NONE;
-//! wrong, weight: zero
+//! wrong: zero
+//! hint: The places are right.
     for (int i = 0; i < 8; i++)
         if (key + i / 4 * 8 + thread_in_group() * 2 + i % 2 > query + group() + i / 2 % 2 * 8) s[i] = 0;
-//! wrong, row: eight rows down are left out
+//! wrong: eight rows down are left out
+//! hint: Rows 0 to 7 are right.
     for (int i = 0; i < 8; i++)
         if (key + i / 4 * 8 + thread_in_group() * 2 + i % 2 > query + group()) s[i] = NONE;
-//! wrong, before: the other side
+//! wrong: the other side
+//! hint: You hid the keys *before* the query.
     for (int i = 0; i < 8; i++)
         if (key + i / 4 * 8 + thread_in_group() * 2 + i % 2 < query + group() + i / 2 % 2 * 8) s[i] = NONE;
-//! wrong, row: rows and columns by another layout
+//! wrong: rows and columns by another layout
+//! hint: With query = 0 and key = 0, the first that is wrong is S[0][2].
     for (int i = 0; i < 8; i++)
         if (key + i > query + threadIdx.x / 2) s[i] = NONE;
