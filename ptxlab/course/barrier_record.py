@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class _UnfinishedStep(NamedTuple):
 
     kind: str
     threads: NDArray[Any]  # indices into the batch
-    place: int  # of the mbarrier
+    address: int  # of the mbarrier
 
 
 class BarrierRecord(Observer):
@@ -95,9 +95,9 @@ class BarrierRecord(Observer):
     def _keep(self, unfinished: _UnfinishedStep) -> None:
         if self._machine is None:
             return
-        words = self._machine.shared_of(0)[unfinished.place : unfinished.place + 8].view(np.uint64)
+        words = self._machine.shared_of(0)[unfinished.address : unfinished.address + 8].view(np.uint64)
         pending, _, tx, parity = (int(field[0]) for field in BarrierState.of(words))
-        barrier = self._barriers.setdefault(unfinished.place, len(self._barriers))
+        barrier = self._barriers.setdefault(unfinished.address, len(self._barriers))
         first, threads = int(unfinished.threads[0]), len(unfinished.threads)
         if unfinished.kind == "waits" and (first, barrier) in self._waiting:
             return  # it was woken up, and waits again
@@ -114,12 +114,12 @@ class BarrierRecord(Observer):
         self._last[barrier] = step
         self.steps.append(step)
 
-    def _begin(self, kind: str, threads: NDArray[Any], places: int | NDArray[Any]) -> None:
+    def _begin(self, kind: str, threads: NDArray[Any], addresses: int | NDArray[Any]) -> None:
         """Note a step at each of the mbarriers that the threads use."""
         self.end()
-        each = np.broadcast_to(places, len(threads))
-        for place in dict.fromkeys(each.tolist()):
-            self._unfinished.append(_UnfinishedStep(kind, threads[each == place], place))
+        by_thread = np.broadcast_to(addresses, len(threads))
+        for address in dict.fromkeys(by_thread.tolist()):
+            self._unfinished.append(_UnfinishedStep(kind, threads[by_thread == address], address))
 
 
 # -- timelines -----------------------------------------------------------------------------------------------
@@ -170,68 +170,96 @@ def barrier_grid(steps: Sequence[BarrierStep], shown: int) -> Grid:
     return Grid(shape, tuple(cells), hover, names, heads, axes=("", "step"))
 
 
+class _Row(NamedTuple):
+    """A row of the picture of a ring; the producer and the consumers have one each, as if at stage 0."""
+
+    kind: Literal["producer", "stage", "full", "empty", "consumers"]
+    stage: int
+    name: str
+
+
+class _Begun(NamedTuple):
+    """A span that has not ended, with its text for where it turns out short."""
+
+    span: Span
+    short: str
+
+
 def ring_grid(steps: Sequence[BarrierStep], stages: int) -> Grid:
-    """Steps at the mbarriers of a ring: who is busy, what is in each stage, the phases of its mbarriers."""
+    """Steps at the mbarriers of a ring: who is busy, what is in each stage, the phases of its mbarriers.
+
+    The mbarriers are initialised in the order full[0], empty[0], full[1], empty[1], ...
+    """
     phases = [0] * 2 * stages
     shown = []  # the steps with their barrier's phase before
     for step in steps:
         if step.kind not in ("init", "complete_tx") or step.phase > phases[step.barrier]:
             shown.append((step, phases[step.barrier]))
         phases[step.barrier] = step.phase
-    names = [
-        name for stage in range(stages) for name in (f"stage {stage}", f"full[{stage}]", f"empty[{stage}]")
-    ]
-    names = ["producer loads", *names, "consumers read"]
+    rows = [_Row("producer", 0, "producer loads")]
+    for stage in range(stages):
+        rows.append(_Row("stage", stage, f"stage {stage}"))
+        rows.append(_Row("full", stage, f"full[{stage}]"))
+        rows.append(_Row("empty", stage, f"empty[{stage}]"))
+    rows.append(_Row("consumers", 0, "consumers read"))
+    row_of = {(row.kind, row.stage): number for number, row in enumerate(rows)}
+    producer, consumers = row_of["producer", 0], row_of["consumers", 0]
     time = -(-len(shown) // 6) * 6
     spans: list[Span] = []
-    begun: dict[int, Span] = {}  # by row; each lasts until the next
+    begun: dict[int, _Begun] = {}  # by row; each lasts until the next
 
-    def begin(row: int, at: int, text: str, lane: int, tooltip: str, state: State = "plain") -> None:
+    def begin(
+        row: int, at: int, text: str, lane: int, tooltip: str, state: State = "plain", short: str = ""
+    ) -> None:
         end(row, at)
-        begun[row] = Span(row, at, time, text, lane, tooltip, state)
+        begun[row] = _Begun(Span(row, at, time, text, lane, tooltip, state), short or text)
 
     def end(row: int, at: int) -> None:
         if row in begun:
-            span = begun.pop(row)
-            text = span.text if at - span.start > 3 else span.text.removeprefix("tile ")
+            span, short = begun.pop(row)
+            text = span.text if at - span.start > 3 else short
             spans.append(span._replace(stop=at, text=text))
 
     def show_phase(row: int, at: int, phase: int) -> None:
         begin(row, at, str(phase % 2), PARITY_LANES[phase % 2], f"phase {phase}: parity {phase % 2}")
 
-    for row, name in enumerate(names):
-        if name.startswith(("full", "empty")):
-            show_phase(row, 0, 0)
+    for number, row in enumerate(rows):
+        if row.kind in ("full", "empty"):
+            show_phase(number, 0, 0)
     loads = reads = -1  # the tile that was last begun
-    last = len(names) - 1
     for at, (step, phase) in enumerate(shown):
-        stage, is_empty = divmod(step.barrier, 2)
-        row = 1 + 3 * stage
-        asked_for = f"{names[row + 1 + is_empty]}, parity {step.parity}"
+        stage, remainder = divmod(step.barrier, 2)
+        is_empty = remainder == 1
+        stage_row = row_of["stage", stage]
+        barrier_row = row_of["empty" if is_empty else "full", stage]
+        asked_for = f"{rows[barrier_row].name}, parity {step.parity}"
         if step.kind == "waits":
-            begin(last if step.warp else 0, at, "", 1, f"waits for {asked_for}", "dim")
+            begin(consumers if step.warp else producer, at, "", 1, f"waits for {asked_for}", "dim")
         elif step.kind == "passes" and is_empty:
             loads += 1
-            begin(0, at, str(loads), _tile_lane(loads), f"has passed {asked_for}: loads tile {loads}")
+            tooltip = f"has passed {asked_for}: loads tile {loads}"
+            begin(producer, at, str(loads), _tile_lane(loads), tooltip)
         elif step.kind == "passes":
             reads += 1
-            begin(last, at, f"× {reads}", _tile_lane(reads), f"have passed {asked_for}: read tile {reads}")
+            tooltip = f"have passed {asked_for}: read tile {reads}"
+            begin(consumers, at, f"× {reads}", _tile_lane(reads), tooltip)
         elif step.kind == "arrive.expect_tx":
-            begin(row, at, "", _tile_lane(loads), f"tile {loads} is on its way", "dim")
+            begin(stage_row, at, "", _tile_lane(loads), f"tile {loads} is on its way", "dim")
         elif step.kind == "arrive" and is_empty:
-            end(last, at + 1)
+            end(consumers, at + 1)
         if step.phase > phase:
-            show_phase(row + 1 + is_empty, at + 1, step.phase)
+            show_phase(barrier_row, at + 1, step.phase)
             if is_empty:
-                end(row, at + 1)
+                end(stage_row, at + 1)
             else:
-                begin(row, at + 1, f"tile {loads}", _tile_lane(loads), f"tile {loads} is there")
-                end(0, at + 1)
-    for row in list(begun):
-        end(row, time)
-    idle = {name: "free" if name.startswith("stage") else "has nothing to do" for name in names}
+                text, tooltip = f"tile {loads}", f"tile {loads} is there"
+                begin(stage_row, at + 1, text, _tile_lane(loads), tooltip, short=str(loads))
+                end(producer, at + 1)
+    for number in list(begun):
+        end(number, time)
+    idle = {row.name: "free" if row.kind == "stage" else "has nothing to do" for row in rows}
     grid = over_time(spans, idle, [str(first) for first in range(0, time, 6)], 6)
-    rules = tuple(row for row, name in enumerate(names) if name.startswith(("stage", "consumers")))
+    rules = tuple(number for number, row in enumerate(rows) if row.kind in ("stage", "consumers"))
     return replace(grid, axes=("", "step"), row_rules=rules)
 
 

@@ -36,7 +36,7 @@ from .presenter import Observers, Presenter
 from .quiz import choose_questions
 from .start import first_transfer, product_document
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .static_html import pack, page_data, page_text
+from .static_html import MAX_PRODUCTS, pack, page_data, page_text
 
 # -- requests --------------------------------------------------------------------------------------------
 
@@ -311,11 +311,13 @@ class PageSession:
             view_values["load"] = _without_none(state.load)
         return share_link(state, view_values)
 
-    def page_data(self, **limits: int) -> dict[str, Any]:
-        """What a saved page holds."""
+    def page_data(self, max_products: int = MAX_PRODUCTS) -> dict[str, Any]:
+        """What a saved page holds; all dot products only if D has at most `max_products`."""
         trace, quiz = self.presenter.trace, self.presenter.quiz
         cell = trace.cell_or_first
-        return page_data(self.state, self.page_model, self.link, trace.data, cell, quiz.questions, **limits)
+        return page_data(
+            self.state, self.page_model, self.link, trace.data, cell, quiz.questions, max_products
+        )
 
     # -- what a page asks for -----------------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ FRAME = Template("""\
 </html>
 """)
 _MAX_MEMORY = 1 << 15  # bytes of shared memory of a matrix that a page saves
-_MAX_CELLS, _MAX_PRODUCTS = 1024, 1 << 15  # every dot product is saved only for a D up to this size
+#: All dot products are saved only for a D of at most so many elements, made of at most so many products.
+_MAX_CELLS, MAX_PRODUCTS = 1024, 1 << 15
 
 
 #: Gives what the page shows of a cell of D: its dot product and the picture of its bits (`TracePanel.data`).
@@ -71,7 +72,7 @@ def page_data(
     trace_data: TraceData,
     cell: tuple[int, int],
     questions: Callable[[], Sequence[ShortQuestion]],
-    max_products: int = _MAX_PRODUCTS,
+    max_products: int = MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """What is shown and, for a product, all lanes, dot products, the aligned bits of a cell, and a quiz."""
     notebook = f'open it in a notebook with ptxlab.explore("{state.form.mnemonic}")'

@@ -24,7 +24,7 @@ from .page_model import MATRICES, MAX_PINNED, read_only
 from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .static_html import check_path, write_page
+from .static_html import MAX_PRODUCTS, check_path, write_page
 from .trace_data import FoundDifference
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable
@@ -406,9 +406,9 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         check_path(path)
         return write_page(path, title, self.instruction.mnemonic, self.page_data())
 
-    def page_data(self, **limits: int) -> dict[str, Any]:
+    def page_data(self, max_products: int = MAX_PRODUCTS) -> dict[str, Any]:
         """What a saved page holds; all dot products only if D has at most `max_products`."""
-        return self.session.page_data(**limits)
+        return self.session.page_data(max_products)
 
     def static_html(self) -> str:
         """What is on the screen as an image, which a saved notebook shows without a kernel.

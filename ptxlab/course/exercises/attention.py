@@ -710,6 +710,10 @@ def _rescale(answer: object) -> Sentences:
         return near(total, sums) and near(output, outputs)
 
     is_right = near(M, right_m) and is_like(_StepFlags())
+    nothing_rescaled = is_like(_StepFlags(sum_rescaled=False, output_rescaled=False))
+    sum_not_rescaled = is_like(_StepFlags(sum_rescaled=False))
+    output_not_rescaled = is_like(_StepFlags(output_rescaled=False))
+    factor_not_scaled = is_like(_StepFlags(factor_scaled=False))
     return {
         correct(is_right and not result.hazards): "Two shuffles, one factor, three things rescaled with it "
         "or made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no "
@@ -730,17 +734,13 @@ def _rescale(answer: object) -> Sentences:
         "0.",
         when(not near(M, right_m)): "m is not the maximum of the row. Row 0 has `s[0]`, `s[1]`, `s[4]`, "
         "`s[5]`, row 1 the others; m is compared with them *before* the scale.",
-        when(
-            is_like(_StepFlags(sum_rescaled=False, output_rescaled=False))
-        ): "m is right, but neither l nor O was rescaled: both were summed with a smaller m.",
-        when(
-            is_like(_StepFlags(sum_rescaled=False))
-        ): "m and O are right, but l was not rescaled. It is a sum of old weights, as O is.",
-        when(is_like(_StepFlags(output_rescaled=False))): "m and l are right, but O was not rescaled.",
-        when(
-            is_like(_StepFlags(factor_scaled=False))
-        ): "m is right, but the factor was made without `scale`. "
-        "Weights are 2^((score - m) * scale), so the factor is 2^((old - new) * scale).",
+        when(nothing_rescaled): "m is right, but neither l nor O was rescaled: both were summed with a "
+        "smaller m.",
+        when(sum_not_rescaled): "m and O are right, but l was not rescaled. It is a sum of old weights, as O "
+        "is.",
+        when(output_not_rescaled): "m and l are right, but O was not rescaled.",
+        when(factor_not_scaled): "m is right, but the factor was made without `scale`. Weights are "
+        "2^((score - m) * scale), so the factor is 2^((old - new) * scale).",
         when(is_like(_StepFlags(scale_power=2))): "The scale is applied twice to the weights.",
         when(is_like(_StepFlags(scale_power=0, factor_scaled=False))): "The scale is never applied: it turns "
         "e to the power of x into 2 to the power of x, and divides by the root of the head's dimension.",
@@ -872,17 +872,15 @@ _CHANGING = {1, 3, 5}
 @checks("13.8")
 def _changes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a set of numbers, such as {1, 2}")
-    hints = {
-        2: "A ring changes *when* data arrives (2). Which sums are formed, and in which order, stays.",
-        4: "Rows do not mix (4): each query has its own m, l and sums, whichever block it is in.",
-        6: "Heads are independent (6): another order of blocks on the GPU changes no sum.",
-    }
-    extra = sorted(submitted - _CHANGING)
     return {
         correct(submitted == _CHANGING): "What changes is the order or the rounding of the sums of one row. "
         "When data arrives, who computes a row, and beside whom, leaves no trace in the bits.",
         when(submitted - set(range(1, 7))): "There are six changes, 1 to 6.",
-        when(bool(extra)): hints.get(extra[0], "") if extra else "",
+        when(2 in submitted): "A ring changes *when* data arrives (2). Which sums are formed, and in which "
+        "order, stays.",
+        when(4 in submitted): "Rows do not mix (4): each query has its own m, l and sums, whichever block it "
+        "is in.",
+        when(6 in submitted): "Heads are independent (6): another order of blocks on the GPU changes no sum.",
         when(1 not in submitted): "One is missing: the cell above has just shown it.",
         when(3 not in submitted): "One is missing. With blocks of another size m is updated at other times, "
         "and sums are made in other groups.",

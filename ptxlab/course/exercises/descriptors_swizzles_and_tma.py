@@ -173,10 +173,14 @@ def _swizzle_function(answer: object) -> Sentences:
     }
     right = {width: table[width] == swizzled(offsets, width) for width in _WIDTHS}
     wrong = [width for width in _WIDTHS if not right[width].all()]
-    first = ""
-    if wrong:
-        at = int(offsets[np.argmin(right[wrong[0]])])
-        first = f"Look at offset {at} with width {wrong[0]}."
+    if not wrong:
+        return {
+            correct(True): "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from "
+            "bit 7 on are XORed into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and "
+            "Swizzle<3,4,3>."
+        }
+    at = int(offsets[np.argmin(right[wrong[0]])])
+    first = f"Look at offset {at} with width {wrong[0]}."
     rotated = {
         width: offsets // width * width + (offsets % width + (offsets >> 7) * _CHUNK) % width
         for width in _WIDTHS
@@ -189,9 +193,6 @@ def _swizzle_function(answer: object) -> Sentences:
         return all((table[width] == other[width]).all() for width in _WIDTHS)
 
     return {
-        correct(not wrong): "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from "
-        "bit 7 on are XORed into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and "
-        "Swizzle<3,4,3>.",
         when(is_like(same)): "That changes nothing. Which bits are XORed into which?",
         when(is_like(always)): "That is the 128-byte swizzle for every width. How many bits do 64 and 32 "
         "use?",

@@ -239,11 +239,13 @@ def e2m1(answer: object) -> Sentences:
     submitted = numbers(answer, form, 8)
     expected = tuple(dtype("e2m1").decode(np.arange(8)).tolist())
     wrong = [code for code in range(8) if submitted[code] != expected[code]]
-    where = f"`0b{wrong[0]:04b}`" if wrong else ""
+    if not wrong:
+        return {
+            correct(True): "Those are all the magnitudes of e2m1; the other eight codes are their "
+            "negatives. The steps grow: halves up to 2, then 1, then 2."
+        }
     steps = {after - before for before, after in pairwise(submitted)}
     return {
-        correct(not wrong): "Those are all the magnitudes of e2m1; the other eight codes are their "
-        "negatives. The steps grow: halves up to 2, then 1, then 2.",
         when(submitted == tuple(range(8))): "You took the code for the number. Split it into two exponent "
         "bits and one fraction bit.",
         when(submitted[2:] == expected[2:]): "The last six are right. The first two have exponent field 0: "
@@ -256,8 +258,8 @@ def e2m1(answer: object) -> Sentences:
         "The bias is 1, not 2.",
         when(all(submitted[code] == expected[code] for code in range(2, 8, 2))): "Among the last six, those "
         "with fraction 1 are wrong. Three fraction bits count eighths; what does one fraction bit count?",
-        otherwise: f"{where} is the first that is wrong. What are its exponent field and its fraction, and "
-        "which of the two formulas applies?",
+        otherwise: f"`0b{wrong[0]:04b}` is the first that is wrong. What are its exponent field and its "
+        "fraction, and which of the two formulas applies?",
     }
 
 

@@ -256,13 +256,16 @@ def _order(answer: object) -> Sentences:
         for earlier, later, why in _ORDER_RULES
         if place[earlier] > place[later]
     ]
+    if not broken:
+        return {
+            correct(True): "Three of them are easily forgotten, since a kernel often gives the right "
+            "numbers without them: the fence for the async proxy, the fence after the wait, and `wait::ld`. "
+            "`dealloc` is easily forgotten, too; then expect the next blocks to hang in `alloc`."
+        }
     return {
-        correct(not broken): "Three of them are easily forgotten, since a kernel often gives the right "
-        "numbers without them: the fence for the async proxy, the fence after the wait, and `wait::ld`. "
-        "`dealloc` is easily forgotten, too; then expect the next blocks to hang in `alloc`.",
         when(order == tuple(range(len(_SHUFFLED)))): "That is the order in the list. What comes first, and "
         "what comes last?",
-        otherwise: broken[0] if broken else "",
+        otherwise: broken[0],
     }
 
 
