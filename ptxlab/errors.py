@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PtxlabError", "counted", "error_of", "listing", "located", "needs_lab", "quoted", "wrapped"]
+__all__ = ["PtxlabError", "counted", "error_of", "error_prefix", "listing", "needs_lab", "quoted", "wrapped"]
 
 _MAX_SHOWN = 1 << 16  # elements of an array
 
@@ -51,10 +51,10 @@ def error_of(call: Callable[..., object], *arguments: object) -> str:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def error_prefix(where: str) -> Iterator[None]:
     """Say in front of a refusal where it happened.
 
-    >>> with located("row 3"):
+    >>> with error_prefix("row 3"):
     ...     raise PtxlabError("found 9; s4 holds -8..7")
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: row 3: found 9; s4 holds -8..7

@@ -105,7 +105,7 @@ def as_seconds(value: object, what: str) -> float:
 
 
 def as_text(value: object, what: str) -> str:
-    """A text.
+    """A string; its callers ask for names.
 
     >>> as_text(7, "operand")
     Traceback (most recent call last):

@@ -1,4 +1,7 @@
-"""Kernels of other compilers on the simulator: a module for each, imported at use."""
+"""Kernels of other compilers on the simulator: a module for each, imported at use.
+
+A new framework is a module here with an `install()`, and its row in `_ADAPTERS` of `framework_session.py`.
+"""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ from .._util.arguments import as_flag, as_int, as_text
 from .._util.interrupts import delayed
 from ..errors import PtxlabError, listing, quoted
 from ..isa.chips import Card
-from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
+from ..isa.targets import CARD_NAMES, CHIPS, chip_number, find_card_name
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
 from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
-from .host_arrays import device_memory
+from .host_arrays import launch_arguments
 
 #: Modules of frameworks whose launches can be simulated, and the adapter of each. A new one also needs its
 #: spellings in `simulator/hazard.py` (`SPELLINGS`), its place in import-linter's and mypy's lists in
@@ -134,7 +134,7 @@ class Session:
         observers: Sequence[Observer] = (),
     ) -> Result:
         """Run a launch whose arrays are NumPy's, and add its result to `results`."""
-        values = device_memory(arguments)
+        values = launch_arguments(arguments)
         if self.profiled:
             profile = kernel.profile(grid, block, *values, shared=shared, cluster=cluster, chip=self.chip)
             self.profiles.append(profile)
@@ -387,13 +387,13 @@ def _is_installed(name: str) -> bool:
 
 
 def _target_and_chip(chip: str) -> tuple[str, str]:
-    """The target of a product, or that target itself, and its name as NVIDIA writes it.
+    """The target of a card, or that target itself, and its name as NVIDIA writes it.
 
     >>> _target_and_chip("rtx 4090"), _target_and_chip("sm_90a")
     (('sm_89', 'RTX 4090'), ('sm_90a', 'sm_90a'))
     """
-    product = (chip, chip) if chip in PRODUCTS else find_product(chip)
-    if product is not None:
-        return product
-    names = tuple(name for target in CHIPS.values() for name in PRODUCTS.get(target, ()))
+    target_and_name = (chip, chip) if chip in CARD_NAMES else find_card_name(chip)
+    if target_and_name is not None:
+        return target_and_name
+    names = tuple(name for target in CHIPS.values() for name in CARD_NAMES.get(target, ()))
     raise PtxlabError(f"chip={quoted(chip)}: there are {listing(names)}")

@@ -158,7 +158,7 @@ def map_of_memory(
     )
 
 
-def device_memory(arguments: Sequence[object]) -> list[object]:
+def launch_arguments(arguments: Sequence[object]) -> list[object]:
     """Arguments of a launch, with pointers in place of arrays that the simulator does not take directly.
 
     These are views that are not contiguous, and arrays that share a part of their memory. Addresses keep
@@ -166,9 +166,9 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
     e.g. the matrices of a grouped product: the kernel can access those that are alive.
 
     >>> x = np.arange(8, dtype=np.int32)
-    >>> [type(each).__name__ for each in device_memory([x, x, 3])]
+    >>> [type(each).__name__ for each in launch_arguments([x, x, 3])]
     ['ndarray', 'ndarray', 'int']
-    >>> [each.offset for each in device_memory([x[4:], x])]
+    >>> [each.offset for each in launch_arguments([x[4:], x])]
     [16, 0]
     """
     values: list[object] = []  # including the members of structs
@@ -180,27 +180,27 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
         if (memory := _possible_table(value)) is not None
     }
     reached = _reached(list(tables.values())) if tables else []
-    placed = _placed([*values, *reached])
+    passed = _as_pointers([*values, *reached])
     if reached:
         memories = tuple(
             each.memory if isinstance(each, Pointer) else np.asarray(each).reshape(-1).view(np.uint8)
-            for each in placed[len(values) :]
+            for each in passed[len(values) :]
         )
         for number in tables:
-            table = placed[number]
+            table = passed[number]
             if not isinstance(table, Pointer):
                 table = Pointer(np.asarray(table).reshape(-1).view(np.uint8), 0)
-            placed[number] = replace(table, reaches=memories)
-    following = iter(placed)
+            passed[number] = replace(table, reaches=memories)
+    following = iter(passed)
     return [
         tuple(islice(following, len(argument))) if isinstance(argument, tuple) else next(following)
         for argument in arguments
     ]
 
 
-def _placed(arguments: Sequence[object]) -> list[object]:
+def _as_pointers(arguments: Sequence[object]) -> list[object]:
     """Arguments with pointers in place of arrays that are not contiguous, or that share memory."""
-    placed = list(arguments)
+    passed = list(arguments)
     arrays = {
         number: argument
         for number, argument in enumerate(arguments)
@@ -213,8 +213,8 @@ def _placed(arguments: Sequence[object]) -> list[object]:
         memory = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
         memory.flags.writeable = any(array.flags.writeable for array in group)
         for number in numbers:
-            placed[number] = Pointer(memory, arrays[number].ctypes.data - low, low % _ALIGNMENT)
-    return placed
+            passed[number] = Pointer(memory, arrays[number].ctypes.data - low, low % _ALIGNMENT)
+    return passed
 
 
 def _joined_spans(arrays: Mapping[int, NDArray[Any]]) -> Iterator[tuple[int, int, list[int]]]:

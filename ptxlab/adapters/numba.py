@@ -36,7 +36,7 @@ from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.module_image import variable_title
 from ..simulator.timing.launch_profile import LaunchProfile
 from .framework_session import Former, Patch, Session, current_session, in_session, installed, replacing
-from .host_arrays import array_at, device_memory, host_array, is_array
+from .host_arrays import array_at, host_array, is_array, launch_arguments
 from .python_source import python_source
 
 _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
@@ -96,7 +96,7 @@ class NumbaKernel:
         launch = self.prepared(arguments)
         if launch.observers:
             options["observers"] = [*options.get("observers", ()), *launch.observers]
-        ptx_arguments = device_memory(launch.arguments)
+        ptx_arguments = launch_arguments(launch.arguments)
         result = launch.kernel.simulate(grid, block, *ptx_arguments, shared=shared, **options)
         launch.finish()
         return result
@@ -111,7 +111,7 @@ class NumbaKernel:
     ) -> LaunchProfile:
         """The predicted time of a launch; see `Kernel.profile`."""
         launch = self.prepared(arguments)
-        ptx_arguments = device_memory(launch.arguments)
+        ptx_arguments = launch_arguments(launch.arguments)
         return launch.kernel.profile(grid, block, *ptx_arguments, shared=shared, chip=chip)
 
     def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch:

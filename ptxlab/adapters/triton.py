@@ -5,7 +5,7 @@ for everything else; the driver here loads no machine code, and its launcher sim
 replaces in Triton: the active driver, `native_specialize_impl` and `TensorDescriptor` (to accept NumPy
 arrays), `Autotuner.run` and `_bench` (so that it keeps no choice that was not timed).
 
-A launch is `_Launcher.__call__`; `arrays.device_memory` turns its tensors into memory of the host, and
+A launch is `_Launcher.__call__`; `arrays.launch_arguments` turns its tensors into memory of the host, and
 `simulator/simulate.py` makes them buffers of the simulator.
 """
 
@@ -51,7 +51,7 @@ from .framework_session import (
     replacing,
     version_errors,
 )
-from .host_arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
+from .host_arrays import MAP_TYPES, host_array, is_array, launch_arguments, map_of_memory, numpy_type
 from .python_source import python_source
 
 #: Types of scalars, by Triton's names.
@@ -146,7 +146,7 @@ class TritonKernel:
         return self.kernel.simulate(
             blocks,
             self.block,
-            *device_memory(_on_host(ptx_arguments)),
+            *launch_arguments(_on_host(ptx_arguments)),
             shared=self.shared,
             cluster=cluster,
             **options,
@@ -158,7 +158,7 @@ class TritonKernel:
         return self.kernel.profile(
             blocks,
             self.block,
-            *device_memory(_on_host(ptx_arguments)),
+            *launch_arguments(_on_host(ptx_arguments)),
             shared=self.shared,
             cluster=cluster,
             chip=chip,

@@ -40,7 +40,7 @@ EXAMPLES = (
     "bank conflicts of Swizzle<3,3,3> o (64,64):(64,1)",
     "mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
 )
-_MAX_LETTERS = 500  # of a question
+_MAX_CHARACTERS = 500  # of a question
 _MAX_PASTED = 20_000  # of a question that is pasted code
 _MAX_CELLS = 1 << 13  # of a matrix that is drawn
 _ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(-?\d{1,9})\s*(?:\]\s*\[|,)\s*(-?\d{1,9})\s*[\])]")
@@ -117,9 +117,9 @@ def command_words(question: str) -> list[str]:
     text = question.strip()
     if not text:
         raise PtxlabError(f"ask something, for example {EXAMPLES[0]}")
-    most = _MAX_PASTED if _PASTED.search(text) else _MAX_LETTERS
+    most = _MAX_PASTED if _PASTED.search(text) else _MAX_CHARACTERS
     if len(text) > most:
-        raise PtxlabError(f"a question has at most {most} letters, found {len(text)}")
+        raise PtxlabError(f"a question has at most {most} characters, found {len(text)}")
     command = re.match(rf"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+{_SENTENCE}\b)", text)
     if command and (command[1] in ANSWERED or "ptxlab" in command[0]):
         return _typed(text[command.start(1) :])

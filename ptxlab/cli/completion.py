@@ -28,7 +28,7 @@ _VALUES = {
     "swizzle": ("0", "32", "64", "128"),
     "operand": ("A", "B", "C", "D", "E", "SFA", "SFB", "R", "T"),
     "chip": tuple(GENERATIONS),
-    "product": tuple(name.replace(" ", "") for name in PEAKS),
+    "card": tuple(name.replace(" ", "") for name in PEAKS),
     "model": tuple(GENERATIONS),
     "against": tuple(GENERATIONS),
 }

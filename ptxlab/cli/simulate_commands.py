@@ -90,7 +90,9 @@ def simulate(
         Literal["list", "error", "off"],
         "hazards: list them, fail at the first (exit status 1), or do not look (default: list)",
     ] = "list",
-    product: Annotated[str, "whose published peaks bound the time (default: H200)", "", "--chip"] = "H200",
+    card: Annotated[
+        str, "whose published peaks bound the time (default: H200)", "PRODUCT", "--chip"
+    ] = "H200",
     limit: Annotated[
         int | None, "the most instructions that warps may execute: a loop that never ends is an error", "N"
     ] = None,
@@ -107,7 +109,7 @@ def simulate(
     grid, block, cluster = launch.shape
     program, values = launch.kernel(file), launch.values()
     before = copy.deepcopy(values)
-    chip = find_card(product)
+    peaks = find_card(card)
     look: bool | str = "error" if check == "error" else check == "list"
     _check_count(program, values)
     result = program.simulate(
@@ -127,8 +129,8 @@ def simulate(
                 "bytes": result.bytes,
                 "hazards": [asdict(hazard) for hazard in result.hazards],
                 "notes": [asdict(note) | {"evidence": note.evidence} for note in result.notes],
-                "chip": chip.name,
-                "bounds": [bound._asdict() for bound in result.bounds(chip.name)],
+                "chip": peaks.name,
+                "bounds": [bound._asdict() for bound in result.bounds(peaks.name)],
                 "arrays": changes,
             }
         )
@@ -145,10 +147,10 @@ def simulate(
     texts += [f"  {hazard.sentence}" for hazard in result.hazards]
     texts += ["", "notes:"] if result.notes else []
     texts += [f"  {note.sentence} ({note.evidence})" for note in result.notes]
-    bounds = result.bounds(chip.name)
+    bounds = result.bounds(peaks.name)
     if bounds:
-        least, reason = least_time(bounds, chip.name)
-        head = f"on an {chip.name} at least {time_text(least)}, {reason}"
+        least, reason = least_time(bounds, peaks.name)
+        head = f"on an {peaks.name} at least {time_text(least)}, {reason}"
         texts += ["", head, as_text(bounds_table(bounds), style, "  ")]
     return "\n".join(texts)
 
@@ -162,7 +164,7 @@ def profile(
         str | None, "another version of the kernel, with the same arguments: what changed since", "FILE"
     ] = None,
     launch: Launch,
-    product: Annotated[str, "the chip whose time is predicted (default: H200)", "", "--chip"] = "H200",
+    card: Annotated[str, "the chip whose time is predicted (default: H200)", "PRODUCT", "--chip"] = "H200",
 ) -> str:
     """The predicted time of a launch and where it goes, or two launches side by side.
 
@@ -170,10 +172,10 @@ def profile(
       ptxlab profile twice.cu --grid 4096 --block 256 --arg ones:f4:1048576
       ptxlab profile --compare before.cu after.cu --grid 512 --arg zeros:f4:65536
     """
-    result = _profiled(file, launch, product)
+    result = _profiled(file, launch, card)
     if compare is None:
         return as_json(profile_facts(result)) if json else profile_text(result)
-    before = _profiled(compare, launch, product)
+    before = _profiled(compare, launch, card)
     if json:
         return as_json({"before": profile_facts(before), "after": profile_facts(result)})
     names = _file_name(compare), _file_name(file)
@@ -183,12 +185,12 @@ def profile(
     return f"{head}\n\n{as_text(comparison(before, result, names), style, '  ')}"
 
 
-def _profiled(file: str, launch: Launch, product: str) -> LaunchProfile:
+def _profiled(file: str, launch: Launch, card: str) -> LaunchProfile:
     grid, block, cluster = launch.shape
-    find_timing(product)
+    find_timing(card)
     program, values = launch.kernel(file), launch.values()
     _check_count(program, values)
-    return program.profile(grid, block, *values, shared=launch.shared, cluster=cluster, chip=product)
+    return program.profile(grid, block, *values, shared=launch.shared, cluster=cluster, chip=card)
 
 
 def _check_count(program: Kernel, values: list[Any]) -> None:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._util.arguments import as_array, is_name
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
@@ -283,7 +283,7 @@ class SetWord(Edit):
         if not 0 <= self.address < placement.size:
             raise PtxlabError(f"{where}: bytes go from 0 to 0x{placement.size - 1:x}")
         check_writable(layout.name)
-        with located(where):
+        with error_prefix(where):
             content = parse_register(self.text, 8 * self.size)
         operand = state.operation.operand(layout.name)
         before = state.operation.codes(layout.name)

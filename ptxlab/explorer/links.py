@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.tcgen05 import Tcgen05Mma
@@ -147,7 +147,7 @@ def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the values of its page."""
     version, data, body = _unpack_line(text)
     head = _check_head(data, version)
-    with located("this link cannot be opened"):
+    with error_prefix("this link cannot be opened"):
         state = ExplorerState(_form_of_link(head), head["seed"])
         state.open(_start(state, head, body))
         start, messages = state.document, list[Logged]()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index, as_int
-from ..errors import PtxlabError, located, quoted
+from ..errors import PtxlabError, error_prefix, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.tcgen05.tcgen05_form import element_type
@@ -107,7 +107,7 @@ class MatrixTransfer(TransferDocument):
         registers, operand = self.registers(name).copy(), self.ins.register_operand
         thread = as_index(thread, "lane", registers.shape[0], "R: ")
         register = as_index(register, "register", registers.shape[1], "R: ")
-        with located(f"R, lane {thread}, register {register}"):
+        with error_prefix(f"R, lane {thread}, register {register}"):
             registers[thread, register] = parse_register(text, operand.register_bits)
         return self.with_registers(name, registers)
 

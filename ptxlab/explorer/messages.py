@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from .._util.arguments import as_int
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 
 _PLAIN_TYPES = {int, bool, str, types.NoneType}
 
@@ -119,7 +119,7 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
             raise PtxlabError(f"message {kind}: {name} is {quoted(value)}; it takes at most {_MAX_NUMBER}")
         if isinstance(value, str):
             _check_text(value, f"message {kind}: {name}", _MAX_TEXT if name == "text" else _MAX_NAME)
-    with located(f"message {kind}"):
+    with error_prefix(f"message {kind}"):
         return kinds[kind](**content)
 
 

@@ -21,7 +21,7 @@ from ..isa.catalog import (
 )
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.targets import PRODUCTS, TARGETS, generation
+from ..isa.targets import CARD_NAMES, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
 from .forms import AnyTransfer, Explorable
@@ -325,7 +325,7 @@ def picker_index() -> dict[str, Any]:
         "types": list(types.values),
         "qualifiers": list(qualifiers.values),
         "targets": [
-            [name, generation(name), " ".join(PRODUCTS.get(name, ())).lower().split()] for name in TARGETS
+            [name, generation(name), " ".join(CARD_NAMES.get(name, ())).lower().split()] for name in TARGETS
         ],
         "target_sets": [
             [_target_words(targets), [TARGETS.index(target) for target in targets], version]

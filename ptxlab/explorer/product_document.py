@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
 from .._util.arguments import as_flag, as_index, as_int, is_name
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand, Operand
@@ -285,7 +285,7 @@ class ProductDocument:
     def with_register(self, name: str, thread: int, register: int, text: str) -> Self:
         """With one register, or word of tensor memory, from typed hexadecimal."""
         operand = self.register_operand(name)
-        with located(check_register(operand, thread, register)):
+        with error_prefix(check_register(operand, thread, register)):
             content = parse_register(text, 8 * operand.register_type().itemsize)
         registers = self.registers(name)
         registers[thread, register] = content
@@ -312,7 +312,7 @@ class ProductDocument:
         if values.shape != operand.shape:
             rows, columns = operand.shape
             raise PtxlabError(f"{name}: found shape {quoted(values.shape)}; it takes ({rows}, {columns})")
-        with located(name):
+        with error_prefix(name):
             codes = operand.dtype.encode(values)
         return self.with_codes(name, codes)
 

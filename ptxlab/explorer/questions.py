@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_index
-from ..errors import PtxlabError, counted, listing, located, quoted
+from ..errors import PtxlabError, counted, error_prefix, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.location import Place
 from ..isa.modifiers import Modifiers
@@ -505,7 +505,7 @@ def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
         raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
     _held_cell(state, cell)
     codes = state.codes("A").copy()
-    with located(str(cell)):
+    with error_prefix(str(cell)):
         codes[cell.row, cell.column] = parse(state.ins.a.dtype, to)
     written = np.zeros(codes.shape, dtype=np.bool_)
     written[cell.row, cell.column] = True

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arguments import as_int, as_names, as_text, is_name
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from . import questions, tensor_questions
 from .fills import check_seed
@@ -344,7 +344,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
     name = target.upper()
     if not target or name in state.operation.names:
         return _draw(state, kind, random, name)
-    with located(f"question {quoted(text)}"):
+    with error_prefix(f"question {quoted(text)}"):
         return ShortQuestion(KINDS[kind].ask(state, target).name)
 
 

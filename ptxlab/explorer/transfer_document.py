@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, is_name
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operation import AnyOperation
 from ..isa.tcgen05.tcgen05_form import element_type
@@ -241,7 +241,7 @@ class TransferDocument(AnyOperation):
         row = as_index(row, side.axes[0], codes.shape[0], where)
         column = as_index(column, side.axes[1], codes.shape[1], where)
         dtype, word = self.dtype(name), text.strip().lower()
-        with located(f"{side.label}[{row}][{column}]"):
+        with error_prefix(f"{side.label}[{row}][{column}]"):
             is_bits = dtype.kind == "bits" or word.startswith(("0x", "0b"))
             codes[row, column] = parse_register(text, dtype.bits) if is_bits else parse(dtype, text)
         return self.with_codes(name, codes)

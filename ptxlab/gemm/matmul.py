@@ -16,7 +16,7 @@ from .. import gpu
 from .._util.arguments import check_room, is_name
 from .._util.progress_bar import bar
 from .._util.threads import check_executor, in_order
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.codegen.product import PRODUCT, product_source
 from ..gpu.device import check_device, device_target
@@ -322,7 +322,7 @@ def _matrices(
 
 
 def _encode(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[Any]:
-    with located(operand.name):
+    with error_prefix(operand.name):
         return np.asarray(operand.dtype.encode(values))
 
 

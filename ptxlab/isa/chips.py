@@ -1,4 +1,4 @@
-"""Every chip, declared once: its targets, its limits, its products and what these do at most.
+"""Every chip, declared once: its targets, its limits, its cards and what these do at most.
 
 A chip is a row of `ALL_CHIPS`; sets of targets, peaks and limits of shared memory are computed from it.
 What is more than a figure stands beside the code that reads it, one row for a chip: the rules of its
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Card:
-    """A product by NVIDIA's name, without "NVIDIA" and "GeForce"; with a source, also what it does at most.
+    """A card by NVIDIA's name, without "NVIDIA" and "GeForce"; with a source, also what it does at most.
 
     Peaks are dense and at the boost clock. `tensor` are tera-operations per second (a multiply-add is two) by
     type of A, or by type and accumulator where that matters ("f16>f32"); `fma` those of the scalar units;
@@ -44,7 +44,7 @@ class Chip:
 
     generation: str
     versions: dict[str, tuple[int, int]]
-    products: tuple[Card, ...] = ()
+    cards: tuple[Card, ...] = ()
     code_of: str | None = None
     shared: int = 227
     has_tcgen05: bool = False

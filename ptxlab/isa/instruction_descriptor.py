@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from .._util.arguments import as_flag, as_int, is_name, set_integers
-from ..errors import PtxlabError, listing, located, quoted
+from ..errors import PtxlabError, error_prefix, listing, quoted
 from .targets import SM_107, check_target
 
 
@@ -411,7 +411,7 @@ class InstructionDescriptor:
                 values[name] = _type_of(parts[name], types, f"{where}: type of {_PARTS[name]}")
         for name in _NUMBERED.keys() & parts.keys():
             values[name] = tuple(_NUMBERED[name])[parts[name]]
-        with located(where):
+        with error_prefix(where):
             return cls(kind, **values)  # type: ignore[arg-type]
 
     # -- words -----------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""mma, mma.sp, wmma, wgmma and wgmma.sp: a form is a row of data, from which its operands derive."""
+"""mma, mma.sp, wmma, wgmma and wgmma.sp: a form is a row of data, from which its operands derive.
+
+The rows are in `catalog/mma_rows.py`; a new shape is a row there.
+"""
 
 from __future__ import annotations
 

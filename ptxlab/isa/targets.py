@@ -105,11 +105,11 @@ def _first_chips() -> Iterable[str]:
 #: For each generation since Turing one chip, and the target that has all of its instructions.
 CHIPS: dict[str, str] = {name: _full_target(name) for name in _first_chips()}
 
-#: Well-known products with each target.
-PRODUCTS: dict[str, tuple[str, ...]] = {
-    _full_target(name): tuple(product.name for product in chip.products)
+#: Names of well-known cards with each target.
+CARD_NAMES: dict[str, tuple[str, ...]] = {
+    _full_target(name): tuple(card.name for card in chip.cards)
     for name, chip in ALL_CHIPS.items()
-    if chip.products
+    if chip.cards
 }
 
 
@@ -139,23 +139,23 @@ def _target_refusal(target: object) -> str:
         if name in TARGETS:
             remedy = f"it is called {name} since CUDA 13.0" if chip in _RENAMED else f"did you mean {name}?"
             return f"unknown target {target!r}; {remedy}"
-    known_product = find_product(target) if isinstance(target, str) else None
-    if known_product is not None:
-        return f"unknown target {quoted(target)}; that of the {known_product[1]} is {known_product[0]}"
+    known_card = find_card_name(target) if isinstance(target, str) else None
+    if known_card is not None:
+        return f"unknown target {quoted(target)}; that of the {known_card[1]} is {known_card[0]}"
     return f"unknown target {quoted(target)}; known are {listing(TARGETS, 30)}"
 
 
-def find_product(text: str) -> tuple[str, str] | None:
-    """The target of a product, and the product's name as NVIDIA writes it; case and spaces do not matter.
+def find_card_name(text: str) -> tuple[str, str] | None:
+    """The target of a card, and the card's name as NVIDIA writes it; case and spaces do not matter.
 
-    >>> find_product("rtx4090")
+    >>> find_card_name("rtx4090")
     ('sm_89', 'RTX 4090')
     """
     word = re.sub(r"nvidia|geforce|\W|_", "", text.lower())
-    for target, products in PRODUCTS.items():
-        for product in products:
-            if word == product.lower().replace(" ", ""):
-                return target, product
+    for target, names in CARD_NAMES.items():
+        for name in names:
+            if word == name.lower().replace(" ", ""):
+                return target, name
     return None
 
 

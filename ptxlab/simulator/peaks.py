@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ..errors import PtxlabError, listing, quoted
 from ..isa.chips import ALL_CHIPS, Card
 
-#: Products whose peaks are published, fastest memory first.
+#: Cards whose peaks are published, fastest memory first.
 PEAKS = {
-    product.name: product
-    for product in sorted(
-        (product for chip in ALL_CHIPS.values() for product in chip.products if product.source),
-        key=lambda product: -product.dram,
+    card.name: card
+    for card in sorted(
+        (card for chip in ALL_CHIPS.values() for card in chip.cards if card.source),
+        key=lambda card: -card.dram,
     )
 }
 
@@ -46,16 +46,16 @@ class Bound(NamedTuple):
 
 
 def find_card(name: object) -> Card:
-    """A chip by its name; case and spaces do not matter.
+    """A card by its name; case and spaces do not matter.
 
     >>> find_card("rtx4090").sms
     128
     """
     if isinstance(name, str):
         wanted = name.lower().replace(" ", "")
-        for chip in PEAKS.values():
-            if chip.name.lower().replace(" ", "") == wanted:
-                return chip
+        for card in PEAKS.values():
+            if card.name.lower().replace(" ", "") == wanted:
+                return card
     raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(PEAKS)}")
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import ptxlab
 from ptxlab.adapters import framework_session as sessions
-from ptxlab.adapters.host_arrays import HostMemory, device_memory, host_array, is_array
+from ptxlab.adapters.host_arrays import HostMemory, host_array, is_array, launch_arguments
 from tests.cases import each, refuses
 from tests.texts import replaced
 
@@ -48,9 +48,9 @@ def little_to_search() -> None:
 def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
     memory = np.arange(128, dtype=np.uint32)
     every_second, neighbour, out = memory[:64:2], memory[32:64], memory[64:96]
-    ptxlab.kernel(_GATHER).simulate(1, 32, *device_memory([every_second, neighbour, out, 2]))
+    ptxlab.kernel(_GATHER).simulate(1, 32, *launch_arguments([every_second, neighbour, out, 2]))
     assert np.array_equal(out, np.arange(0, 64, 2) + np.arange(32, 64))
-    addresses = [each.phase + each.offset for each in device_memory([memory[1:9], memory[3:20:2]])]  # type: ignore[attr-defined]
+    addresses = [each.phase + each.offset for each in launch_arguments([memory[1:9], memory[3:20:2]])]  # type: ignore[attr-defined]
     assert addresses[1] - addresses[0] == 8
     assert addresses[0] % 16 == memory[1:].ctypes.data % 16
 
@@ -81,17 +81,17 @@ def test_arrays_are_reached_through_a_table_of_addresses() -> None:
     memory, out = np.arange(64, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
     source = memory[16:48]
     table = np.array([source.ctypes.data, out.ctypes.data], dtype=np.int64)
-    result = kernel.simulate(1, 32, *device_memory([table]))
+    result = kernel.simulate(1, 32, *launch_arguments([table]))
     assert np.array_equal(out, np.arange(17, 49)) and not result.hazards
 
     kept = {"out": np.zeros(32, dtype=np.uint32)}  # as an object has it that no frame names
     table[1] = kept["out"].ctypes.data
-    kernel.simulate(1, 32, *device_memory([table]))
+    kernel.simulate(1, 32, *launch_arguments([table]))
     assert np.array_equal(kept["out"], out)
     kept["out"].flags.writeable = False
-    refuses("read-only|written|write", kernel.simulate, 1, 32, *device_memory([table]))
+    refuses("read-only|written|write", kernel.simulate, 1, 32, *launch_arguments([table]))
     table[1] = 1 << 20
-    refuses("belongs to no array", kernel.simulate, 1, 32, *device_memory([table]))
+    refuses("belongs to no array", kernel.simulate, 1, 32, *launch_arguments([table]))
 
 
 @pytest.mark.parametrize("parameter", [".u64 table", ".align 8 .b8 table[8]"])
@@ -102,7 +102,7 @@ def test_arrays_are_found_by_their_address_alone(parameter: str) -> None:
     table = np.array([source.ctypes.data, out.ctypes.data, 0], dtype=np.uint64)
     content = table.ctypes.data.to_bytes(8, "little")
     arguments = HostMemory([], search=True).arguments(kernel.function, [content])
-    kernel.simulate(1, 32, *device_memory(arguments))
+    kernel.simulate(1, 32, *launch_arguments(arguments))
     assert np.array_equal(out, source + 1)
 
 
@@ -110,7 +110,7 @@ def test_what_nobody_may_write_stays_so() -> None:
     memory = np.arange(64, dtype=np.uint32)
     memory.flags.writeable = False
     refuses("read-only|written|write", ptxlab.kernel(_GATHER).simulate, 1, 32,
-            *device_memory([memory[:32], memory[16:48], memory[20:52], 1]))  # fmt: skip
+            *launch_arguments([memory[:32], memory[16:48], memory[20:52], 1]))  # fmt: skip
 
 
 @pytest.mark.parametrize(

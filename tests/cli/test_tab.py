@@ -97,8 +97,8 @@ def test_help_is_an_answer() -> None:
         ("conflicts --foo", "unrecognized arguments"),
         ("show 'x", "No closing quotation"),
         ("A[-1][0] of mma.m16n8k64.s4", "row -1: the matrix is 16x64"),
-        ("x" * 600, "at most 500 letters"),
-        (";" * 30_000, "at most 20000 letters"),
+        ("x" * 600, "at most 500 characters"),
+        (";" * 30_000, "at most 20000 characters"),
     ],
 )
 def test_what_is_no_question_is_refused_in_a_sentence(question: str, sentence: str) -> None:

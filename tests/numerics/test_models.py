@@ -63,11 +63,9 @@ def test_a_declared_chip_has_what_it_needs() -> None:
     for name, chip in ALL_CHIPS.items():
         assert (chip.code_of or name) in modelled or not chip.has_model, f"no rule of arithmetic for {name}"
         assert 64 <= chip.shared <= 227, f"shared memory of a block on {name}"
-        for product in chip.products:
-            figures = (product.sms, product.clock, product.tensor, product.fma, product.dram)
-            assert all(figures) == any(figures) == bool(product.source), (
-                f"peaks of {product.name} and their source"
-            )
+        for card in chip.cards:
+            figures = (card.sms, card.clock, card.tensor, card.fma, card.dram)
+            assert all(figures) == any(figures) == bool(card.source), f"peaks of {card.name} and their source"
     assert set(CHIPS.values()) <= recorded, "`make chips` records what a generation runs"
     assert CHIP_TIMINGS.keys() <= PEAKS.keys()
 

@@ -11,7 +11,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.adapters.host_arrays import HostMemory, device_memory
+from ptxlab.adapters.host_arrays import HostMemory, launch_arguments
 from ptxlab.simulator import HazardError
 from ptxlab.simulator.checks import release_acquire
 from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
@@ -1136,7 +1136,7 @@ def test_an_array_behind_a_table_of_addresses_is_handed_back_too() -> None:
     table = np.array([out.ctypes.data], np.uint64)
     address = table.ctypes.data.to_bytes(8, "little")
     arguments = HostMemory([out], search=True).arguments(kernel.function, [address])
-    result = kernel.simulate(1, 32, *device_memory(arguments))
+    result = kernel.simulate(1, 32, *launch_arguments(arguments))
     assert [hazard.kind for hazard in result.hazards] == ["uninitialised memory"]
 
 

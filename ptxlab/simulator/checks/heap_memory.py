@@ -109,7 +109,8 @@ class HeapCheck(Observer):
                 self._check(access, piece)
 
     def _check(self, access: Access, piece: BufferAccess) -> None:
-        # what is given out of 16 bytes are the first ones, so the last byte of an access tells of all
+        # An allocation fills each 16-byte granule from its start, so checking the last byte of an access in
+        # each granule is enough.
         lasts = [*range(ALIGNMENT - 1, access.width - 1, ALIGNMENT), access.width - 1]
         self._grow(piece.data.size)
         states = self._state[piece.offsets[:, None] + np.array(lasts)]

@@ -1,9 +1,9 @@
 """Accesses to one array of shared memory that reach another.
 
 An address that a kernel computes from the name of an array, by adding numbers, lies in that array: C++ leaves
-anything else undefined. So we follow, through each function, which arrays a register may point into. Only the
-final address counts, since compilers form others on the way. Where it cannot be known (a pointer that was
-loaded or passed, a difference of two pointers, dynamic shared memory), nothing is checked.
+anything else undefined. So a points-to analysis follows, through each function, which arrays a register may
+point into. Only the final address counts, since compilers form others on the way. Where it cannot be known (a
+pointer that was loaded or passed, a difference of two pointers, dynamic shared memory), nothing is checked.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, S
 from .doubtful_values import DoubtfulValues
 from .module_plans import ModulePlans, SharedArray
 
-#: What a register may hold, as bits; 0: a number. From the third bit on: an address in that array.
+#: What a register may hold, as bits; 0 is a number. From `_FIRST` up, each bit is an address in one array.
 _LOADED = 1  # a number or an address from memory
 _UNKNOWN = 2
 _FIRST = 4
 _VERBS = {"read": "read{s}", "write": "write{s}"}
-_LOADS = ("ld", "ldu", "ldmatrix")  # what they load counts if it matters
+#: Loads beyond an array are reported only if the loaded value matters.
+_LOADS = ("ld", "ldu", "ldmatrix")
 _ACCESSES = (*_LOADS, "st", "atom", "red", "stmatrix", "mbarrier")
 
 
@@ -109,26 +110,26 @@ def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[Sh
     """For each access to shared memory in a function the arrays that it is for; none if it is not known."""
     symbols = {array.name: _FIRST << number for number, array in enumerate(arrays)}
     parameters = {each.name for each in function.parameters} if function.entry else set()
-    held = [0] * len(function.registers)
+    points_to = [0] * len(function.registers)
     readers: dict[int, list[PtxInstruction]] = {}
     for instruction in function.instructions:
         for register in instruction.registers[0]:
             readers.setdefault(register.index, []).append(instruction)
-    waiting = list(reversed(function.instructions))
-    while waiting:
-        instruction = waiting.pop()
+    worklist = list(reversed(function.instructions))
+    while worklist:
+        instruction = worklist.pop()
         written = instruction.registers[1]
-        value = _result(instruction, held, symbols, parameters) if written else 0
+        value = _transfer(instruction, points_to, symbols, parameters) if written else 0
         for register in written:
-            if value | held[register.index] != held[register.index]:
-                held[register.index] |= value
-                waiting += readers.get(register.index, ())
+            if value | points_to[register.index] != points_to[register.index]:
+                points_to[register.index] |= value
+                worklist += readers.get(register.index, ())
     limits = {}
     for instruction in function.instructions:
         target = _target(instruction)
-        value = _UNKNOWN if target is None else _held(target.base, held, symbols)
-        known = value >= _FIRST and not value & (_LOADED | _UNKNOWN)
-        limits[id(instruction)] = tuple(array for array in arrays if known and value & symbols[array.name])
+        value = _UNKNOWN if target is None else _operand_points_to(target.base, points_to, symbols)
+        is_known = value >= _FIRST and not value & (_LOADED | _UNKNOWN)
+        limits[id(instruction)] = tuple(array for array in arrays if is_known and value & symbols[array.name])
     return limits
 
 
@@ -146,25 +147,25 @@ def _target(instruction: PtxInstruction) -> Address | None:
     return addresses[0] if addresses else None
 
 
-def _held(operand: Operand, held: list[int], symbols: dict[str, int]) -> int:
+def _operand_points_to(operand: Operand, points_to: list[int], symbols: dict[str, int]) -> int:
     """What an operand may hold."""
     if isinstance(operand, Register):
-        return 0 if operand.type == "pred" else held[operand.index]
+        return 0 if operand.type == "pred" else points_to[operand.index]
     return symbols.get(operand.name, 0) if isinstance(operand, Symbol) else 0
 
 
-def _result(
-    instruction: PtxInstruction, held: list[int], symbols: dict[str, int], parameters: set[str]
+def _transfer(
+    instruction: PtxInstruction, points_to: list[int], symbols: dict[str, int], parameters: set[str]
 ) -> int:
-    """What the result of an instruction may hold."""
+    """What the result of an instruction may hold: the transfer function of the analysis."""
     name = instruction.parts[0]
     operands = instruction.operands[1:]
     if any(isinstance(each, Vector) for each in instruction.operands) and name == "mov":
-        values = [held[each.index] for each in instruction.registers[0]]
+        values = [points_to[each.index] for each in instruction.registers[0]]
         return _UNKNOWN if any(values) else 0
     if name == "ld" and isinstance(operands[0], Address) and isinstance(operands[0].base, Symbol):
         return 0 if operands[0].base.name in parameters else _LOADED
-    values = [_held(each, held, symbols) for each in operands]
+    values = [_operand_points_to(each, points_to, symbols) for each in operands]
     if name == "shfl":
         return values[0]
     if name in ADDRESS_UNIONS:

@@ -58,7 +58,9 @@ def space_of(instruction: PtxInstruction) -> str:
     return next((_SPACES[part] for part in instruction.parts if part in _SPACES), "")
 
 
-def _located(instruction: PtxInstruction, operand: Operand, context: Context) -> tuple[str, Operand]:
+def _space_and_address(
+    instruction: PtxInstruction, operand: Operand, context: Context
+) -> tuple[str, Operand]:
     """The state space of an access, and its address there.
 
     Parameters of device functions and of calls are in local memory, those of the kernel in a window of global
@@ -88,7 +90,7 @@ def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
 def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
-    space, source = _located(instruction, source, context)
+    space, source = _space_and_address(instruction, source, context)
     read = address(source, instruction, context)
     writes = writers(destination, instruction, signed)
     if len(writes) != count:
@@ -111,7 +113,7 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
 def plain_store(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
-    space, target = _located(instruction, target, context)
+    space, target = _space_and_address(instruction, target, context)
     place = address(target, instruction, context)
     if bits not in UNSIGNED or bits == 1:
         raise unsupported(instruction)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ...errors import PtxlabError, listing, located
+from ...errors import PtxlabError, error_prefix, listing
 from ...isa.targets import TARGETS, assembles_for
 from .reader import read_ptx
 from .syntax import (
@@ -43,7 +44,7 @@ def read_modules(texts: Sequence[str]) -> Module:
     """
     modules = [read_ptx(texts[0])]
     for number, text in enumerate(texts[1:]):
-        with located(f"link[{number}]"):
+        with error_prefix(f"link[{number}]"):
             modules.append(read_ptx(text))
         target, other = modules[0].target, modules[-1].target
         if {target, other} <= set(TARGETS) and not assembles_for(other, target):
@@ -86,17 +87,19 @@ def read_modules(texts: Sequence[str]) -> Module:
 
 def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
     """Functions with code from other files than the caller's placed at their first call, as if inlined."""
-    placed = {name: each for name, each in functions.items() if each.entry or not each.instructions}
-    if len(placed) == len(functions):
+    inlined = {name: each for name, each in functions.items() if each.entry or not each.instructions}
+    if len(inlined) == len(functions):
         return functions
-    callers = list(placed.values())
-    for caller in callers:  # grows
-        for call in caller.instructions:
-            for operand in call.operands if call.parts[0] == "call" else ():
-                if isinstance(operand, Symbol) and operand.name in functions and operand.name not in placed:
-                    placed[operand.name] = _called_at(functions[operand.name], call.location)
-                    callers.append(placed[operand.name])
-    return functions | placed
+    worklist = deque(inlined.values())
+    while worklist:
+        for call in worklist.popleft().instructions:
+            if call.parts[0] != "call":
+                continue
+            for operand in call.operands:
+                if isinstance(operand, Symbol) and operand.name in functions and operand.name not in inlined:
+                    inlined[operand.name] = _called_at(functions[operand.name], call.location)
+                    worklist.append(inlined[operand.name])
+    return functions | inlined
 
 
 def _called_at(function: Function, call: SourceLocation | None) -> Function:
@@ -106,13 +109,14 @@ def _called_at(function: Function, call: SourceLocation | None) -> Function:
         return function
 
     @cache
-    def placed(place: SourceLocation) -> SourceLocation:
-        return replace(place, inlined_at=call if place.inlined_at is None else placed(place.inlined_at))
+    def inlined(location: SourceLocation) -> SourceLocation:
+        outer = location.inlined_at
+        return replace(location, inlined_at=call if outer is None else inlined(outer))
 
     return replace(
         function,
         instructions=tuple(
-            each if each.location is None else replace(each, location=placed(each.location))
+            each if each.location is None else replace(each, location=inlined(each.location))
             for each in function.instructions
         ),
     )

@@ -1,8 +1,6 @@
 """Sets of opcodes, by name: what readers, checks and the machine know of an instruction besides its builder.
 
-A new instruction has a builder (`instructions/`, or a row of `ptxlab.numerics.scalar.opcode_table`), a row of
-`ptxlab.isa.availability`, and, unless `ptxlab.numerics.scalar` has it, its place in those of these sets
-whose sentence is true of it.
+What else a new opcode needs, `instructions/__init__.py` says.
 """
 
 from __future__ import annotations
