@@ -1,4 +1,14 @@
-"""The Explorer: one notebook widget, the state behind it, and the edits that change it."""
+"""The Explorer: one notebook widget, the state behind it, and the edits that change it.
+
+Its centre is `state.ExplorerState`, which knows no page; `edits.py` begins with the path of an edited cell.
+
+- The state: `state`, with a `document`, which is a product or a transfer; `history` and `links`.
+- What changes it: `edits`, each a `message`; `presenter` applies them, `migrate` keeps what fits.
+- What the page shows: `render`, `page_values`, `transfer_view` and others fill a `page_model`.
+- The way to the page: `session`, over a comm (`notebook_page`) or in a browser tab (`worker`).
+- For users: `widget.Explorer`, `static_html` and `export` for what is saved, `kernel_player` for kernels.
+- In the browser: the modules in `front/`, joined by `bundle`; `toolbar` has the data of front/toolbar/.
+"""
 
 from __future__ import annotations
 

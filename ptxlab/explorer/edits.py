@@ -45,7 +45,7 @@ from .fills import start_code
 from .forms import Explorable, explorable
 from .masks import mask_names, parse_mask
 from .memory_view import memory_layout
-from .messages import Message
+from .message import Message
 from .migrate import migrate_operands, migrate_transfer
 from .parse_cell import parse_block, parse_register
 from .product_document import check_register

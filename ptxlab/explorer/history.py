@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .document import Document
-from .messages import Message
+from .message import Message
 
 UNDO_LIMIT = 200  # edits that can be undone
 HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take

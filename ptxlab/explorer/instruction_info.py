@@ -16,7 +16,7 @@ from ..isa.operand import Operand
 from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
-from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
+from ..views.colours import WARP_TINTS, bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.element_location import copies_note
 from ..views.labels import layout_note
 from .masks import disabled_lanes
@@ -66,11 +66,15 @@ def _accumulator(state: ExplorerState) -> dict[str, str]:
 
 
 @cache
-def lane_colours() -> dict[str, list[list[str]]]:
-    """Background and text of each lane's colour, for a light and for a dark page."""
+def lane_colours() -> dict[str, Any]:
+    """Background and text of each lane's colour, for a light and a dark page; the lanes that warps borrow."""
     light = palette.lane_shades(palette.PAPER, palette.INK, palette.MIN_ON_LIGHT)
     dark = palette.lane_shades(palette.DARK.paper, palette.BLACK, palette.MIN_ON_DARK)
-    return {"light": [list(pair) for pair in light], "dark": [list(pair) for pair in dark]}
+    return {
+        "light": [list(pair) for pair in light],
+        "dark": [list(pair) for pair in dark],
+        "warps": list(WARP_TINTS),
+    }
 
 
 def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:

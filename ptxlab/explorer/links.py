@@ -29,7 +29,7 @@ from .edits import Edit, FillMatrix
 from .forms import Explorable, explorable
 from .history import MAX_LOGGED, Generator, Log, Logged
 from .masks import MASKS, option_names
-from .messages import decode, message_name
+from .message import decode, message_name
 from .product_document import GPU, ProductDocument
 from .start import first_document
 from .state import ExplorerState

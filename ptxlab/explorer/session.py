@@ -29,7 +29,7 @@ from .export import python_code
 from .forms import Explorable, explorable, explorable_candidates
 from .history import History
 from .links import is_link, open_link, page_address, share_link
-from .messages import Message, decode, is_optional, message_name
+from .message import Message, decode, is_optional, message_name
 from .page_model import SHAREABLE, Outgoing, PageModel
 from .picker import picker_index
 from .presenter import Observers, Presenter

@@ -19,7 +19,7 @@ from .document import Document, as_product, as_transfer
 from .fills import check_seed
 from .forms import Explorable, explorable
 from .history import Generator, History, Log, Snapshot
-from .messages import Message
+from .message import Message
 from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
 from .refused_edit import RefusedEdit
 from .start import first_document

@@ -345,7 +345,12 @@ def _image_tag(image: dict[str, Any]) -> str:
     """A fragment: two pixels per element on each side, four on a short side, one on a long one."""
 
     def length(elements: int) -> int:
-        scale = 4 if elements <= 16 else 2 if elements <= 64 else 1
+        if elements <= 16:
+            scale = 4
+        elif elements <= 64:
+            scale = 2
+        else:
+            scale = 1
         return min(max(elements * scale, _MIN_SIDE), _MAX_SIDE)
 
     width, height = length(image["columns"]), length(image["rows"])

@@ -1,7 +1,16 @@
 """Instructions, layouts and traces as things to look at: tables, pictures, Plotly figures, SVG.
 
-Functions return plain data (`Table`, `Picture`), which a notebook, the command line or the docs then show. A
-few return text: `cpp` and `source` are code, `copies_note`, `model_words` and `rule_words` are sentences.
+Functions return plain data, which a notebook, the command line or the docs then show:
+
+- A `Picture` of operands: `fragment`, `runs`, `values`, `product`, `lane`, `registers`, `repack`, `metadata`,
+  `nibble`, `scales`, `scale_tile`, `named_layout`; of tensor memory: `tensor_memory`, `tensor_registers`,
+  `data_paths`; of shared memory: `tile`, `swizzle`, `swizzle_bits`, `banks`, `bytes_read`, `box`; of bits:
+  `formats`, `descriptor`, `instruction_descriptor`; of a computation: `trace`.
+- A `Table`: `where`, `holds`, `layout`, `offsets`, `cute`, `tensor_layouts`, `tensor_blocks`, `counts`,
+  `model_table`, `grid_table`.
+- Of a profiled kernel: `timeline`, `roofline`.
+- Facts: `facts`, `evidence`, `explain`, `sparse_where`, `forms`, `types`, `target_of`.
+- Text: `cpp` and `source` are code, `copies_note`, `model_words` and `rule_words` are sentences.
 
 >>> import ptxlab
 >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -11,7 +20,7 @@ few return text: `cpp` and `source` are code, `copies_note`, `model_words` and `
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
-# the name that users of 0.1.0 have for it
+# Version 0.1.0 called a trace `TraceView`; its users still do.
 from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types

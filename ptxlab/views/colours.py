@@ -1,4 +1,4 @@
-"""Colours of cells, keys to the colours, and notes on how to read them.
+"""Which colour a cell has, keys to colours, and notes on how to read them; `palette.py` declares the colours.
 
 The colour of a cell is that of a lane; registers, warps, banks and core matrices borrow the colours of lanes.
 """
@@ -28,7 +28,7 @@ BANK_COLOURS = "hue: bank // 4, for a tile that starts at bank 0"
 #: The hues of the 16-byte chunks of a row, as groups of lanes; grey, which also means empty, comes last.
 CHUNK_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
 #: Lanes whose colours the warps borrow: blue, orange, green, purple.
-_WARP_COLOURS = (1, 29, 25, 17)
+WARP_TINTS = (1, 29, 25, 17)
 
 _Index = TypeVar("_Index", int, NDArray[np.int64])
 
@@ -45,7 +45,7 @@ def core_matrix_tint(group: _Index, chunk: _Index) -> _Index:
 
 def warp_tint(warp: int) -> int:
     """The lane whose colour a warp borrows."""
-    return _WARP_COLOURS[warp % 4]
+    return WARP_TINTS[warp % 4]
 
 
 # -- keys -----------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False)
         warps = range(min(lanes // 32, 4))
         held = "lanes" if tensor else "threads"
         tooltips = [f"warp {warp}: {held} {32 * warp}..{32 * warp + 31}" for warp in warps]
-        return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
+        return (colour_key("warps", [str(warp) for warp in warps], WARP_TINTS, tooltips),)
     return (bank_key(),) if colour == "bank" else ()
 
 

@@ -116,7 +116,8 @@ def highlighted_lines(source: str) -> tuple[str, ...]:
     ('<span class="keyword">    int</span> i;',)
     """
     parts = []
-    blanks = ""  # before a token they go into its element: nbconvert makes those between two elements one
+    # Blanks before a token go into its element: of blanks between two elements nbconvert leaves only one.
+    blanks = ""
     for kind, text in tokens(source):
         for piece in re.findall(r"[^\n]*\n|[^\n]+", text):
             line = piece.removesuffix("\n").removesuffix("\r")
@@ -125,8 +126,11 @@ def highlighted_lines(source: str) -> tuple[str, ...]:
             if not kind and piece.isspace() and piece == line != " ":
                 blanks = shown
             else:
-                parts.append(f'<span class="{kind}">{shown}</span>' if kind and line else shown)
-                parts.append("\n" * piece.endswith("\n"))
+                if kind and line:
+                    shown = f'<span class="{kind}">{shown}</span>'
+                parts.append(shown)
+                if piece.endswith("\n"):
+                    parts.append("\n")
     lines = "".join([*parts, blanks]).split("\n")
     return tuple(lines if lines[-1] else lines[:-1])
 

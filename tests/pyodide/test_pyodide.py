@@ -20,7 +20,7 @@ SUITE = (
     "tests/pyodide/smoke.py",
     "tests/adapters/test_recorded.py",
     "tests/simulator/test_other_compilers.py",
-    "tests/cli/test_tab.py",
+    "tests/cli/test_ask.py",
     "tests/isa/test_operand.py",
 )
 #: `make exhaustive` runs it; the examples of the page are a question of each kind.

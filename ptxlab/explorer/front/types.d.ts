@@ -152,7 +152,7 @@ interface InstructionInfo {
   lanes_of_product?: number[][];
   matrices: Partial<Record<Name, MatrixInfo>>;
   registers: Partial<Record<Name, number>>;
-  colours: { light: Colour[]; dark: Colour[] };
+  colours: { light: Colour[]; dark: Colour[]; warps: number[] };
   /** Of tcgen05 only: what its mnemonic does not say, where its matrices are, its descriptor. */
   shape?: string;
   tensor?: TensorInfo;

@@ -4,7 +4,8 @@
 import { attribute, consume, hasModifier, make, makeButton, write } from "./dom.js";
 import { clamp } from "./numbers.js";
 
-const LONGEST = 1000; // of a slider with parts
+// The last value of a slider with parts.
+const LONGEST = 1000;
 
 export class PlaybackBar {
   /** @param {HTMLElement} node @param {PlayerOptions} options */
@@ -21,8 +22,8 @@ export class PlaybackBar {
     // the step with which the first part begins
     this.first = first;
     this.parts = /** @type {PlayerPart[]} */ ([]);
-    this.widths = /** @type {number[]} */ ([]); // of the names of the parts,
-    // at this width
+    // The widths of the names of the parts, and the width of the bar at which they were measured.
+    this.widths = /** @type {number[]} */ ([]);
     this.measuredAt = 0;
     node.classList.add("ptx-timeline", "without-names");
     this.button = makeButton(node, "ptx-play", "", () => this.toggle());

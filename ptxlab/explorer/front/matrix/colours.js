@@ -1,13 +1,11 @@
-// Colours: those of the theme, and what a cell looks like by its lane, register, warp or value.
+// What a cell looks like by its lane, register, warp or value. The colours come from views/palette.py: those of
+// lanes with the instruction, the others in the style sheet.
 
 import { clamp } from "../common/numbers.js";
 import { largest } from "./matrix.js";
 
-// blue, orange, green, purple among the colours of the lanes
-const WARPS = [1, 29, 25, 17];
-
 /** @param {Theme} theme @param {number} warp */
-export const warpColours = (theme, warp) => theme.colours[WARPS[warp]];
+export const warpColours = (theme, warp) => theme.colours[theme.warps[warp]];
 
 // The colours of the page around the Explorer, and how fine its pixels are.
 export class Theme {
@@ -18,11 +16,13 @@ export class Theme {
     this.ratio = 1;
     this.ink = /** @type {Ink} */ ({});
     this.colours = /** @type {Colour[]} */ ([]);
+    // the lanes whose colours the warps have
+    this.warps = /** @type {number[]} */ ([]);
     // all of it
     this.key = "";
   }
 
-  /** @param {{ light: Colour[], dark: Colour[] }} colours */
+  /** @param {{ light: Colour[], dark: Colour[], warps: number[] }} colours */
   read(colours) {
     const style = getComputedStyle(this.root);
     const [red, green, blue] = (style.color.match(/[\d.]+/g) ?? []).map(Number);
@@ -47,6 +47,7 @@ export class Theme {
       exponent: own("--ptx-orange"),
     };
     this.colours = colours[this.dark ? "dark" : "light"];
+    this.warps = colours.warps;
     this.ratio = window.devicePixelRatio || 1;
     this.key = [this.dark, this.ratio, ...Object.values(this.ink)].join();
   }

@@ -22,11 +22,11 @@ export class Camera {
     this.content = scene.content;
     this.selection = scene.app.selection;
     this.percent = zoomOf(scene.content);
-    // over a pane
+    // where the pointer is over a pane, or null
     this.pointer = /** @type {Point | null} */ (null);
-    // what the next flight keeps in its place
+    // the point that the next flight keeps in its place
     this.point = /** @type {Point | null} */ (null);
-    // the zoom for longer labels
+    // the zoom before and after a zoom that nobody asked for, which made room for longer labels
     this.unasked = /** @type {{ from: number, to: number } | null} */ (null);
     this.flight = new CameraFlight(scene);
   }

@@ -8,8 +8,8 @@ import { Corner } from "./corner.js";
 import { FADE } from "./edges.js";
 import { Pane } from "./pane.js";
 
+// What is shown between the cells of a matrix.
 /** @type {{ [name in Name]?: Name[] }} */
-// what is shown between the cells of a matrix
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] };
 /** @type {Record<string, Axis[]>} */
 const AXES_OF = { A: ["kOfA", "m"], stored: ["kOfA", "m"], B: ["n", "kOfB"], D: ["n", "m"], C: ["n", "m"] };

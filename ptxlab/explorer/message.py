@@ -1,4 +1,7 @@
-"""Messages: what a page, a link or a program asks for, decoded and checked where it comes in."""
+"""The class of messages, which a page, a link or a program sends: decoded and checked where they come in.
+
+The edits among them are in `edits.py`; `session.MESSAGES` lists all that a page can send.
+"""
 
 from __future__ import annotations
 

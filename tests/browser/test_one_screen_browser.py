@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
+import ptxlab
 from tests.sampling import some
 from tools.jupyter import Book, Shown
 
@@ -25,7 +28,11 @@ WINDOWS = {
     "zoom 80 %": (1800, 1125, True),
 }
 PARTS = (".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=B]", "[data-pane=D]")
-BESIDE = 828
+
+_LAYOUT = (Path(ptxlab.__file__).parent / "explorer/front/pane/scene_layout.js").read_text(encoding="utf-8")
+_WIDTHS = dict(re.findall(r"^const (\w+) = (\d+);", _LAYOUT, re.MULTILINE))
+#: The width of the Explorer from which lanes and registers stand beside the scene.
+BESIDE = int(_WIDTHS["MIN_SCENE"]) + int(_WIDTHS["BESIDE"])
 VIEW = ".jp-WindowedPanel-outer"
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -45,9 +52,10 @@ def book(lab: Any, page: Any) -> Book:
 
 
 def file_browser(page: Any, shown: bool) -> None:
-    if page.locator(".jp-FileBrowser").is_visible() != shown:
+    browser = page.locator(".jp-FileBrowser")
+    if browser.is_visible() != shown:
         page.keyboard.press("Control+b")
-        page.wait_for_timeout(300)
+        expect(browser).to_be_visible(visible=shown)
 
 
 @pytest.mark.parametrize("window", some(WINDOWS, 2))
