@@ -3,7 +3,7 @@
 An edit is made whole, or refused with a `PtxlabError` that leaves the state as it was. `session.MESSAGES`
 lists the edits that the page can send; the last few take arrays and come from Python only.
 
-The path of an edited cell, from the page to Python and back; front/app.js has the same list:
+The path of an edited cell, from the page to Python and back:
 
      1. front/pane/pane.js        Pane.write                      what was typed, as the message `set_cell`
      2. front/app.js              App.send                        to a comm; in a tab `LiveModel.send`

@@ -100,9 +100,9 @@ def front_function_exists(file: Path, name: str) -> bool:
     return bool(body and re.search(rf"^  (?:async )?{member}\(", body[0], flags=re.M))
 
 
-def test_the_path_of_an_edited_cell_is_told_alike_and_goes_where_it_says() -> None:
-    told = re.findall(HOP, (FRONT / "app.js").read_text(encoding="utf-8"), flags=re.M)
-    assert told == re.findall(HOP, str(edits.__doc__), flags=re.M) and len(told) == 18
+def test_the_path_of_an_edited_cell_goes_where_it_says() -> None:
+    told = re.findall(HOP, str(edits.__doc__), flags=re.M)
+    assert len(told) == 18
     for file, name in told:
         if file.startswith("front/"):
             assert front_function_exists(FRONT.parent / file, name), f"{file} has no {name}"
@@ -130,9 +130,9 @@ def test_the_path_of_an_edited_cell_is_told_alike_and_goes_where_it_says() -> No
 
 def test_what_updates_what_names_functions_of_the_page() -> None:
     head = (FRONT / "app.js").read_text(encoding="utf-8").split("\nimport ")[0]
-    names = [name for name in re.findall(r"`(\w+\.\w+)`", head) if name != "Tab.handle"]
+    names = re.findall(r"`(\w+\.\w+)`", head)
     assert len(names) >= 15
-    for name in names:
+    for name in [*names, "LiveModel.send", "Content.read"]:  # the last two are in the path of an edited cell
         assert any(front_function_exists(file, name) for file in FILES), name
 
 

@@ -20,26 +20,7 @@
 //   a step of the timeline                      `Timeline.showStep`: marks, panes, registers; the model
 //   the size, the theme                         `App.layout`, `App.refresh`
 //
-// The path of an edited cell, from the page to Python and back; explorer/edits.py has the same list:
-//
-//    1. front/pane/pane.js        Pane.write                      what was typed, as the message `set_cell`
-//    2. front/app.js              App.send                        to a comm; in a tab `LiveModel.send`
-//    3. notebook_page.py          NotebookPage._handle_custom_msg from the comm; in a tab `Tab.handle`
-//    4. session.py                PageSession.handle              the message is decoded: `SetCell`
-//    5. presenter.py              Presenter.apply                 one step to undo, or a refusal
-//    6. edits.py                  make_edits                      the edit is applied to the state
-//    7. edits.py                  SetCell.edited                  another document
-//    8. product_document.py       ProductDocument.with_cell       the text becomes the code of an element
-//    9. state.py                  ExplorerState.commit            the document is checked, and D computed
-//   10. presenter.py              Presenter.show                  what changed goes into the page model
-//   11. render.py                 render                          which values of the page changed
-//   12. page_values.py            matrix_bytes                    a matrix as bytes
-//   13. page_model.py             PageModel.send_state            only the words that changed (`delta`)
-//   14. notebook_page.py          NotebookPage._transport         over the comm; in a tab `encode`
-//   15. front/common/deltas.js    applyDeltas                     the whole matrix again
-//   16. front/app.js              App.redraw                      all parts, from `Content.read` on
-//   17. front/pane/pane.js        Pane.draw                       the cells
-//   18. front/common/highlight.js flashChanges                    what changed lights up
+// The path of an edited cell, from here to Python and back, is at the beginning of explorer/edits.py.
 
 import { make, afterPaint, consume, focusedIn, isTouch } from "./common/dom.js";
 import { MATRICES, cellsOf } from "./matrix/matrix.js";
