@@ -74,8 +74,8 @@ def test_every_example_of_the_page_has_a_picture() -> None:
 
 
 def test_the_explorer_opens_with_the_element_of_the_question() -> None:
-    view = PageSession(ask("D[3][5] of mma.m16n8k16.f32.f16").explorer).view
-    assert (view.selected, view.lane) == ({"name": "D", "row": 3, "column": 5}, 14)
+    page = PageSession(ask("D[3][5] of mma.m16n8k16.f32.f16").explorer).page_model
+    assert (page.selected, page.lane) == ({"name": "D", "row": 3, "column": 5}, 14)
 
 
 def test_help_is_an_answer() -> None:
