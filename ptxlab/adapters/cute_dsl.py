@@ -34,7 +34,7 @@ from cutlass.utils import hardware_info
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError
-from ..isa.chips import MAX_SHARED
+from ..isa.chips import MAX_SHARED, Card
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .framework_session import (
@@ -49,7 +49,8 @@ from .framework_session import (
 )
 from .host_arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
 
-_CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
+_CLUSTER = 4  # cudaLaunchAttributeClusterDimension
+_ATTRIBUTE_BYTES = 72  # of a cudaLaunchAttribute
 _MAX_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
@@ -243,8 +244,9 @@ def _decoded_map(content: bytes) -> TensorMap | None:
     """The tensor map in 128 bytes; None if they are not a tensor map.
 
     The host code encodes most maps itself, without the driver: the address; flags and the strides in units of
-    16 bytes; the sizes minus 1; the box minus 1. This was found by compiling for tensors of many types and
-    shapes.
+    16 bytes; the sizes minus 1; the box minus 1. Of the flags, bits 0-3 are 2, bits 4-6 the rank minus 1,
+    bits 7-10 the element type, bits 13-14 the swizzle; bit 16 is set for TF32, bit 18 always. This was found
+    by compiling for tensors of many types and shapes.
     """
     if content[8:16].startswith(_MAP_MAGIC):
         record = np.frombuffer(content, _MAP_RECORD, 1)[0]
@@ -336,10 +338,11 @@ def _raising() -> Iterator[None]:
 # -- the DSL -------------------------------------------------------------------------------------------------
 
 
-def _sms() -> int:
+def _card() -> Card:
+    """The card that the session simulates."""
     session = current_session()
     assert session is not None
-    return session.peaks.sms
+    return session.peaks
 
 
 class _OnGpu:
@@ -431,7 +434,7 @@ def _target(session: Session, former: Former, environment: Any) -> str:
 
 
 def _clusters(hardware: Any, cluster_size: int, stream: Any = None) -> int:
-    return _sms() // cluster_size
+    return _card().sms // cluster_size
 
 
 def _patches() -> list[Patch]:
@@ -451,8 +454,8 @@ def _patches() -> list[Patch]:
         Patch(cutlass.cuda, "initialize_cuda_context", lambda device_id=0, flags=0: None, "there is none"),
         Patch(info, "__init__", lambda self, device_id=0: None, "these would ask the driver"),
         Patch(info, "get_max_active_clusters", _clusters, "chip"),
-        Patch(info, "get_device_multiprocessor_count", lambda self: _sms(), "chip"),
-        Patch(info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20, "that of an H200"),
+        Patch(info, "get_device_multiprocessor_count", lambda self: _card().sms, "chip"),
+        Patch(info, "get_l2_cache_size_in_bytes", lambda self: _card().l2_bytes, "chip"),
         Patch(dsl, "jit_cache", new_cache, "functions that were compiled for a GPU are compiled again"),
     ]
     if find_spec("tvm_ffi") is not None:

@@ -49,6 +49,7 @@ _PASTED = re.compile(r"\basm\b|[;{}%]")
 _LANE = re.compile(r"\b(?:lane|thread)\s+(\d{1,9})\b", re.IGNORECASE)
 _CODE = re.compile(r"\b(?:0[xX][0-9a-fA-F_]{1,20}|[0-9a-fA-F]{16})\b")
 _ACCESS = re.compile(r"\b(?:ld|st)\.[\w.:]*shared[\w.:]*|\b(?:ld|st)matrix[\w.:]*")
+# Swizzle<3,3,3> o smem_ptr[16b] o (64,64):(64,1)
 _CUTE_LAYOUT = re.compile(r"(?:S?w?\w*<[\d,\s]+>\s*o\s*)?(?:smem_ptr\[\w+\]\s*o\s*)?\([^\"']*\)\s*:\s*\(.*\)")
 _CUTE_SWIZZLE = re.compile(r"\bS(?:wizzle|w)\s*<[\d,\s]+>")
 _OPERAND_OF = re.compile(r"\b(A|B|C|D|E|R|SFA|SFB)\s+(?i:of|in)\b")
@@ -56,13 +57,14 @@ _FAMILY = r"(?:w?mma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05|m\d+n\d+k\d+)\b"
 _NAME = re.compile(rf"{_FAMILY}[\w.:\s]*", re.IGNORECASE)
 _SPACED_NAME = re.compile(rf"{_FAMILY}[\w.:]*(?:\s+[\w.:]+)+")
 _ATOM = re.compile(r"sm\d+_\w+", re.IGNORECASE)
-#: Not within a name: mma has .and.popc.
+#: Words between those that count, as in "which lanes hold A of mma.m16n8k64.s4?"; not within a name such as
+#: mma.m16n8k128.b1.and.popc.
 _WORDS = re.compile(
     r"(?<![\w.:])(?:which|what|where|lanes?|bits?|registers?(?:\s+\d+)?|elements?|is|are|does|do|holds?|the|a|an|"
     r"of|in|for|layout|fragment|show|me|and)(?![\w.:])|\?",
     re.IGNORECASE,
 )
-#: After these a command's name is the first word of a sentence.
+#: After a command's name these show a sentence: "show me ...", but not "show mma.m16n8k64.s4".
 _SENTENCE = r"(?:of|in|for|the|an?|is|are|does|do|me)"
 
 

@@ -18,9 +18,9 @@ class Card:
 
     Peaks are dense and at the boost clock. `tensor` are tera-operations per second (a multiply-add is two) by
     type of A, or by type and accumulator where that matters ("f16>f32"); `fma` those of the scalar units;
-    `dram` and `l2` are bytes per second, `l2` None where nothing is published. The clock is the highest that
-    peaks are stated at: the f16 peak of the H100 belongs to 1.83 GHz, its f32 peak to 1.98 GHz. Shared memory
-    gives 128 bytes per clock and SM on all of them.
+    `dram` and `l2` are bytes per second, `l2` None where nothing is published; `l2_bytes` is the size of L2.
+    The clock is the highest that peaks are stated at: the f16 peak of the H100 belongs to 1.83 GHz, its f32
+    peak to 1.98 GHz. Shared memory gives 128 bytes per clock and SM on all of them.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Card:
     fma: dict[str, float] = field(default_factory=dict)
     dram: float = 0.0
     l2: float | None = None
+    l2_bytes: int = 0
     source: str = ""
 
 
@@ -64,7 +65,7 @@ _HOPPER_FMA = {"f32": 66.9, "f16": 133.8, "bf16": 133.8, "f64": 33.5}
 _A100 = Card(
     "A100", 108, 1.41e9,
     {"f16": 312, "bf16": 312, "tf32": 156, "s8": 624, "u8": 624, "s4": 1248, "u4": 1248, "f64": 19.5},
-    {"f32": 19.5, "f16": 78, "bf16": 39, "f64": 9.7}, 2.039e12, 5120 * 1.41e9,
+    {"f32": 19.5, "f16": 78, "bf16": 39, "f64": 9.7}, 2.039e12, 5120 * 1.41e9, 40 << 20,
     "NVIDIA A100 Tensor Core GPU Architecture; NVIDIA A100 datasheet nvidia-1758950-r4 (80 GB SXM: "
     "2,039 GB/s)",
 )  # fmt: skip
@@ -73,15 +74,15 @@ _RTX_4090 = Card(
     {"f16>f16": 330.3, "f16>f32": 165.2, "bf16": 165.2, "tf32": 82.6,
      "e4m3>f32": 330.3, "e5m2>f32": 330.3, "e4m3>f16": 660.6, "e5m2>f16": 660.6,
      "s8": 660.6, "u8": 660.6, "s4": 1321.2, "u4": 1321.2},
-    {"f32": 82.6, "f16": 82.6, "bf16": 82.6, "f64": 1.29}, 1.008e12,
+    {"f32": 82.6, "f16": 82.6, "bf16": 82.6, "f64": 1.29}, 1.008e12, l2_bytes=72 << 20,
     source="NVIDIA Ada GPU Architecture, Appendix A",
 )  # fmt: skip
 _H100 = Card(
-    "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
+    "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12, l2_bytes=50 << 20,
     source="NVIDIA H100 Tensor Core GPU Architecture, H100 SXM5",
 )  # fmt: skip
 _H200 = Card(
-    "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
+    "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12, l2_bytes=50 << 20,
     source="NVIDIA H200 Tensor Core GPU datasheet (memory: 4.8 TB/s); NVIDIA H100 Tensor Core GPU "
     "Architecture (SXM5, the same chip)",
 )  # fmt: skip

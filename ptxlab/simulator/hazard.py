@@ -613,7 +613,7 @@ class HazardLog:
             return replace(hazard, text=self._lines[number - 1].strip())
         return hazard
 
-    def shared_place(self, first: int, last: int) -> str:
+    def shared_bytes(self, first: int, last: int) -> str:
         """Bytes of shared memory for a sentence, with the name of their variable."""
         for name, start, size in self._shared:
             if start <= first and last < start + size:

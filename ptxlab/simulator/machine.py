@@ -170,7 +170,9 @@ class Machine:
         self.matrices = MatrixQueue(launch.model)
         self.tile_reads: dict[tuple[int, str, int], TileRead] = {}  # by instruction, operand and descriptor
         self.clock = 0
-        self.polled = False  # since the last backward branch, threads have read what others may write
+        #: Whether threads have read, since the last backward branch, what others may write: then a loop that
+        #: repeats itself may be one that waits.
+        self.polled = False
         self.barrier_changes = 0  # of mbarriers and cluster barriers: threads that wait for one try again
         self.tensor_memory: TensorMemory | None = None  # of all blocks, made by the first tcgen05
         #: Blocks that have been told that there is no cluster left to cancel.

@@ -64,7 +64,7 @@ def test_a_declared_chip_has_what_it_needs() -> None:
         assert (chip.code_of or name) in modelled or not chip.has_model, f"no rule of arithmetic for {name}"
         assert 64 <= chip.shared <= 227, f"shared memory of a block on {name}"
         for card in chip.cards:
-            figures = (card.sms, card.clock, card.tensor, card.fma, card.dram)
+            figures = (card.sms, card.clock, card.tensor, card.fma, card.dram, card.l2_bytes)
             assert all(figures) == any(figures) == bool(card.source), f"peaks of {card.name} and their source"
     assert set(CHIPS.values()) <= recorded, "`make chips` records what a generation runs"
     assert CHIP_TIMINGS.keys() <= PEAKS.keys()

@@ -349,7 +349,7 @@ class AccessReports:
             phase = self.clocks.mbarriers.phase_time(column, conflict.thread // self.clocks.batch.block_lanes)
         if isinstance(owner, Warpgroup):
             return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
-        at = "" if owner is None else f" ({self.log.shared_place(owner, owner + 7)})"
+        at = "" if owner is None else f" ({self.log.shared_bytes(owner, owner + 7)})"
         if 0 < phase < conflict.time:
             return (
                 f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
@@ -392,7 +392,7 @@ class AccessReports:
         def account(threads: NDArray[Any]) -> Violation:
             ours = self._entries_of(touch.threads, which, threads)
             span = self._span(touch, ours)
-            what = f"{{who}} read{{s}} {self.log.shared_place(*span)}, which nobody has written"
+            what = f"{{who}} read{{s}} {self.log.shared_bytes(*span)}, which nobody has written"
             return _named_once(self._violation("uninitialised memory", touch, ours, span, what))
 
         threads = touch.threads[which]
@@ -422,7 +422,7 @@ class AccessReports:
         name = _short_name(touch.access.instruction)
         verb = "overwrites" if touch.access.kind == "write" else "reads"
         what = (
-            f"{{who}}: {name} {verb} {self.log.shared_place(*span)}, which {line_text(other)} wrote "
+            f"{{who}}: {name} {verb} {self.log.shared_bytes(*span)}, which {line_text(other)} wrote "
             f"through the generic proxy ({other.opcode})"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
@@ -449,7 +449,7 @@ class AccessReports:
     ) -> None:
         """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
         instruction = touch.access.instruction
-        where = self.log.shared_place(place, place + 7)
+        where = self.log.shared_bytes(place, place + 7)
         self.log.add(self.clocks.batch, Violation(
             "mbarrier.init without fence", instruction, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
@@ -509,7 +509,7 @@ class AccessReports:
     def _place(self, touch: ShadowTouch, span: tuple[int, int]) -> str:
         first, last = span
         if touch.in_shared:
-            return self.log.shared_place(first, last)
+            return self.log.shared_bytes(first, last)
         return f"bytes {first}..{last} of {touch.piece.title}"
 
     def _block_name(self, block: int) -> str:

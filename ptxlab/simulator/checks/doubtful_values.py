@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.operand import MatrixOperand
-from ...isa.operand import Operand as MatrixInRegisters
+from ...isa.operand import MatrixOperand, Operand
 from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer
 from ..hazard import HazardLog, Violation, line_text
 from ..instructions.warps import shuffle_lanes
@@ -25,8 +24,8 @@ from ..launch_threads import Batch, Threads
 from ..ptx.opcode_sets import COPY_VALUES, DECIDE, MERGE_BITS, WARP_WIDE
 from ..ptx.syntax import (
     Immediate,
-    Operand,
     PtxInstruction,
+    PtxOperand,
     Register,
     registers_of,
 )
@@ -337,7 +336,7 @@ class DoubtfulValues(Observer):
         values = None if self._machine is None else self._machine.reader()(register)
         return None if values is None else values[ours]
 
-    def _taints_of(self, operand: Operand, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
+    def _taints_of(self, operand: PtxOperand, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
         """The taints of an operand."""
         taints = np.zeros(len(ours), dtype=np.int32)
         for register in registers_of(operand):
@@ -449,7 +448,7 @@ class DoubtfulValues(Observer):
 
     def _of_matrix(
         self,
-        operand: Operand,
+        operand: PtxOperand,
         matrix: MatrixOperand,
         live: dict[int, _Taints],
         instruction: PtxInstruction,
@@ -608,6 +607,6 @@ def _destinations(
 
 def _coordinates(matrix: MatrixOperand) -> NDArray[Any]:
     """Row and column of each element of each lane."""
-    assert isinstance(matrix, MatrixInRegisters)
+    assert isinstance(matrix, Operand)
     assert matrix.layout is not None
     return matrix.layout.coords()

@@ -165,4 +165,4 @@ class MbarrierLives(Observer):
     def _named(self, piece: BufferAccess, position: int, width: int) -> tuple[str, tuple[int, int]]:
         """The bytes that a thread uses in its block, in words and as addresses."""
         start = int(piece.offsets[position]) % (piece.data.size // self._batch.count)
-        return self._report.shared_place(start, start + width - 1), (start, start + width - 1)
+        return self._report.shared_bytes(start, start + width - 1), (start, start + width - 1)

@@ -27,8 +27,8 @@ from ..ptx.syntax import (
     Function,
     Immediate,
     Module,
-    Operand,
     PtxInstruction,
+    PtxOperand,
     Register,
     Vector,
     registers_of,
@@ -164,14 +164,14 @@ class FunctionLoads:
             for target in branch_targets(instructions[index])
         )
 
-    def is_flag(self, address: Operand) -> bool:
+    def is_flag(self, address: PtxOperand) -> bool:
         """Whether volatile loads or atomic operations look at an address only in order to decide."""
         lookers = (each for each in self._function.instructions if each.parts[0] in ("ld", "atom"))
         ours = [each for each in lookers if each.operands[1] == address]
         return any(self._followed(each)[1] and not self.is_data(each) for each in ours)
 
     @cached_property
-    def _polled(self) -> list[Operand]:
+    def _polled(self) -> list[PtxOperand]:
         """The addresses of volatile loads and atomic operations that are polled: whose turn it is, say."""
         instructions = self._function.instructions
         loads = [each for each in instructions if each.parts[0] == "ld" and "volatile" in each.parts]

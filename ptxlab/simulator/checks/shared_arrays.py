@@ -18,7 +18,7 @@ from ..hazard import HazardLog, Violation
 from ..instructions.loads import space_of
 from ..launch_threads import Batch
 from ..ptx.opcode_sets import ADDRESS_SUMS, ADDRESS_UNIONS
-from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
+from ..ptx.syntax import Address, Function, PtxInstruction, PtxOperand, Register, Symbol, Vector, plain_name
 from .doubtful_values import DoubtfulValues
 from .module_plans import ModulePlans, SharedArray
 
@@ -147,7 +147,7 @@ def _target(instruction: PtxInstruction) -> Address | None:
     return addresses[0] if addresses else None
 
 
-def _operand_points_to(operand: Operand, points_to: list[int], symbols: dict[str, int]) -> int:
+def _operand_points_to(operand: PtxOperand, points_to: list[int], symbols: dict[str, int]) -> int:
     """What an operand may hold."""
     if isinstance(operand, Register):
         return 0 if operand.type == "pred" else points_to[operand.index]

@@ -16,7 +16,7 @@ from ...numerics.scalar.approximations import DIVISIONS, division, division_fact
 from ..launch_threads import UNSIGNED, Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.ptxas import Contraction, Modified, Rotation, SignFill
-from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Vector, type_bits
+from ..ptx.syntax import Pair, PtxInstruction, PtxOperand, Register, Vector, type_bits
 from .builders import Context, builds, unsupported
 from .operands import Read, Write, bits_of, check_type, pair_of, reader, readers, writer, writers
 
@@ -159,7 +159,10 @@ def assembled(step: MachineStep, context: Context, fault: Rotation | SignFill) -
 
 
 def _two_results(
-    instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
+    instruction: PtxInstruction,
+    function: Callable[..., Any],
+    reads: tuple[Read, ...],
+    destination: PtxOperand,
 ) -> MachineStep:
     """``p|q``; the second may be left out."""
     write_first, write_second = (writer(item, instruction) for item in pair_of(destination))
@@ -172,7 +175,7 @@ def _two_results(
     return MachineStep(instruction, execute)
 
 
-def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: Context) -> Read:
+def _reader(operand: PtxOperand, bits: int, instruction: PtxInstruction, context: Context) -> Read:
     """As `reader`; a vector operand is one register of the joined width."""
     if isinstance(operand, Vector):
         return _joined(operand, bits, instruction, context)
@@ -274,7 +277,7 @@ def selection(
 
 
 def _modified(
-    source: Modified | None, operand: Operand, instruction: PtxInstruction, context: Context
+    source: Modified | None, operand: PtxOperand, instruction: PtxInstruction, context: Context
 ) -> Read:
     if source is None:
         return reader(operand, type_bits(instruction.parts[-1]) or 32, instruction, context)

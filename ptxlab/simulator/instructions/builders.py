@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ...errors import PtxlabError
 from ..machine import MachineStep
-from ..ptx.syntax import Function, Immediate, Module, Operand, PtxInstruction, Register
+from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, PtxOperand, Register
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Context:
     constants: dict[int, int]  # registers that only ever hold one number, which ptxas propagates
     repeated: set[int]  # instructions that may be executed several times
 
-    def is_constant(self, operand: Operand) -> bool:
+    def is_constant(self, operand: PtxOperand) -> bool:
         """Whether ptxas knows the value of an operand."""
         return isinstance(operand, Immediate) or (
             isinstance(operand, Register) and operand.index in self.constants

@@ -28,8 +28,8 @@ from ..ptx.syntax import (
     Address,
     Immediate,
     Module,
-    Operand,
     PtxInstruction,
+    PtxOperand,
     Register,
     Sink,
     Symbol,
@@ -59,8 +59,8 @@ def space_of(instruction: PtxInstruction) -> str:
 
 
 def _space_and_address(
-    instruction: PtxInstruction, operand: Operand, context: Context
-) -> tuple[str, Operand]:
+    instruction: PtxInstruction, operand: PtxOperand, context: Context
+) -> tuple[str, PtxOperand]:
     """The state space of an access, and its address there.
 
     Parameters of device functions and of calls are in local memory, those of the kernel in a window of global
@@ -71,7 +71,8 @@ def _space_and_address(
         return space, operand
     base = operand.base
     of_kernel = context.function.entry or "param::entry" in instruction.parts
-    if base.name in context.local if isinstance(base, Symbol) else not of_kernel:
+    is_local = base.name in context.local if isinstance(base, Symbol) else not of_kernel
+    if is_local:
         return "local", operand
     return "global", replace(operand, offset=operand.offset + PARAM_WINDOW)
 
@@ -91,7 +92,7 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
     space, source = _space_and_address(instruction, source, context)
-    read = address(source, instruction, context)
+    read_address = address(source, instruction, context)
     writes = writers(destination, instruction, signed)
     if len(writes) != count:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {count} registers")
@@ -101,8 +102,8 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.polled |= polls
-        places = read(machine, frame, threads)
-        parts = machine.memory.load(instruction, space, threads, places, bits, count)
+        addresses = read_address(machine, frame, threads)
+        parts = machine.memory.load(instruction, space, threads, addresses, bits, count)
         for write, part in zip(writes, parts, strict=True):
             write(frame, threads, part)
 
@@ -111,10 +112,11 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("st")
 def plain_store(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`st`: each register of the vector to its element; `st.async` without an mbarrier stores like this."""
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
     space, target = _space_and_address(instruction, target, context)
-    place = address(target, instruction, context)
+    read_address = address(target, instruction, context)
     if bits not in UNSIGNED or bits == 1:
         raise unsupported(instruction)
     items = items_of(source)
@@ -124,7 +126,7 @@ def plain_store(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
-        machine.memory.store(instruction, space, threads, place(machine, frame, threads), values)
+        machine.memory.store(instruction, space, threads, read_address(machine, frame, threads), values)
 
     return MachineStep(instruction, execute)
 
@@ -139,7 +141,7 @@ def _st_bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
     if not isinstance(value, Immediate) or value.value != 0:
         raise IllegalError(f"{instruction.where}: {instruction.opcode} stores zeros: its last operand is 0")
     space = space_of(instruction)
-    place = address(target, instruction, context)
+    read_address = address(target, instruction, context)
     wide = isinstance(size, Register) and type_bits(size.type) == 64
     length = reader(size, 64 if wide else 32, instruction, context, "bsu")
 
@@ -153,9 +155,9 @@ def _st_bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
         steps = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         each = Threads.listed(threads.batch, threads.indices[which])
         zeros = np.zeros(len(which), dtype=UNSIGNED[64])
-        places = place(machine, frame, threads)[which] + 8 * steps
+        addresses = read_address(machine, frame, threads)[which] + 8 * steps
         if len(which):
-            machine.memory.store(instruction, space, each, places, [zeros])
+            machine.memory.store(instruction, space, each, addresses, [zeros])
 
     return MachineStep(instruction, execute)
 
@@ -188,14 +190,14 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
     space = space_of(instruction)
 
     def is_in_space(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
-        places = values.astype(np.int64)
-        in_window = {name: places >> 32 == start >> 32 for name, start in _WINDOWS.items()}
+        addresses = values.astype(np.int64)
+        in_window = {name: addresses >> 32 == start >> 32 for name, start in _WINDOWS.items()}
         if space in in_window:
             return np.asarray(in_window[space])
         const = np.zeros(threads.count, dtype=np.bool_)
         for buffer in machine.memory.buffers:
             if buffer.space == "const":
-                const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
+                const |= (addresses >= buffer.start) & (addresses < buffer.start + buffer.size)
         if space == "const":
             return const
         # on an H200, parameters count as global memory
@@ -207,15 +209,17 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("mapa")
 def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """The address of the same place in another block of the cluster."""
+    """The address of the same byte in another block of the cluster."""
 
-    def place(machine: Machine, threads: Threads, values: NDArray[Any], rank: NDArray[Any]) -> NDArray[Any]:
+    def map_address(
+        machine: Machine, threads: Threads, values: NDArray[Any], rank: NDArray[Any]
+    ) -> NDArray[Any]:
         word = values.dtype.type
         ranks = rank.astype(values.dtype) + word(1)
         return np.asarray(values & ~(word(0xFF) << word(RANK_SHIFT)) | ranks << word(RANK_SHIFT))
 
     bits = type_bits(instruction.parts[-1]) or 64
-    return computed(instruction, context, (bits, 32), place)
+    return computed(instruction, context, (bits, 32), map_address)
 
 
 def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
@@ -236,22 +240,26 @@ def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
 def in_leader(instruction: PtxInstruction, context: Context) -> MachineStep:
     """An `and` as in `is_in_leader`: the address in the even block of the pair."""
 
-    def place(machine: Machine, threads: Threads, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-        places, masks = (first, second) if isinstance(instruction.operands[2], Immediate) else (second, first)
+    def mask_address(
+        machine: Machine, threads: Threads, first: NDArray[Any], second: NDArray[Any]
+    ) -> NDArray[Any]:
+        addresses, masks = (
+            (first, second) if isinstance(instruction.operands[2], Immediate) else (second, first)
+        )
         if machine.batch.grid.cluster_size == 1:
-            return np.asarray(places & masks)
-        rank = (places.astype(np.int64) >> RANK_SHIFT) - 1
+            return np.asarray(addresses & masks)
+        rank = (addresses.astype(np.int64) >> RANK_SHIFT) - 1
         own_rank = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
         leader = np.where(rank < 0, own_rank, rank) & ~1
-        return in_block(places.astype(np.int64) & masks.astype(np.int64), leader).astype(np.uint32)
+        return in_block(addresses.astype(np.int64) & masks.astype(np.int64), leader).astype(np.uint32)
 
-    return computed(instruction, context, (32, 32), place)
+    return computed(instruction, context, (32, 32), mask_address)
 
 
 @builds("getctarank")
 def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
-    def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
-        rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
+    def rank_of(machine: Machine, threads: Threads, addresses: NDArray[Any]) -> NDArray[Any]:
+        rank = (addresses.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
         own_rank = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
         return np.where(rank < 0, own_rank, rank).astype(np.uint32)
 
@@ -336,6 +344,7 @@ _ATOMIC = (*REDUCTIONS, "exch", "cas")
 
 @builds("atom", "red")
 def atomic_update(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`atom`, and `red`, which has no destination: threads with equal addresses follow each other."""
     parts = instruction.parts
     reduces = parts[0] == "red"
     kind = next((part for part in parts if part in (REDUCTIONS if reduces else _ATOMIC)), "")
@@ -346,11 +355,11 @@ def atomic_update(instruction: PtxInstruction, context: Context) -> MachineStep:
     operands = list(instruction.operands)
     destination = Sink() if reduces else operands.pop(0)
     space = space_of(instruction)
-    place = address(operands[0], instruction, context)
+    read_address = address(operands[0], instruction, context)
     is_integer_sum = kind == "add" and type_name[0] in "us" and bits in (32, 64)
     combine = None if is_integer_sum else combination(instruction, kind, type_name, space)
     targets = (destination,) if combine is None else items_of(destination)
-    rows: list[tuple[Operand, ...]] = [tuple(operands[1 : 3 if kind == "cas" else 2])]
+    rows: list[tuple[PtxOperand, ...]] = [tuple(operands[1 : 3 if kind == "cas" else 2])]
     if combine is not None and not {"v2", "v4", "v8"}.isdisjoint(parts):  # each element is atomic on its own
         if not isinstance(operands[1], Vector):
             raise unsupported(instruction)
@@ -364,11 +373,11 @@ def atomic_update(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.polled = True
-        places = place(machine, frame, threads)
+        addresses = read_address(machine, frame, threads)
         for number, (reads, write) in enumerate(elements):
             values = [read(machine, frame, threads) for read in reads]
             change = atomic_add(*values) if combine is None else combined(combine, values)
-            at = places + number * bits // 8 if number else places
+            at = addresses + number * bits // 8 if number else addresses
             write(frame, threads, machine.memory.update(instruction, space, threads, at, bits, change))
 
     return MachineStep(instruction, execute)

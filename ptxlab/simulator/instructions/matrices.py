@@ -13,7 +13,7 @@ from ...isa.availability import matrix_registers
 from ...isa.catalog import AnyForm
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
-from ...isa.operand import Operand as MatrixOperand
+from ...isa.operand import Operand
 from ...isa.operation import Operation
 from ...isa.parse import parse_any
 from ...isa.transfer import TransferForm
@@ -23,7 +23,7 @@ from ..deferred import RegisterOperands, Values
 from ..device_memory import CHUNK, SHARED_WINDOW
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
+from ..ptx.syntax import Immediate, PtxInstruction, PtxOperand, Register, type_bits
 from .builders import Context, builds, unsupported
 from .loads import space_of
 from .operands import Read, Write, address, items_of, reader, readers, writer
@@ -78,7 +78,7 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=32)
 
 
-def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Operand], Modifiers]:
+def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, PtxOperand], Modifiers]:
     """What the instruction reads, by the names of the form's inputs, and its constants."""
     _, a, b, c, *others = instruction.operands
     sources = {"a": a, "b": b, "c": c}
@@ -100,7 +100,7 @@ def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Oper
     return sources, form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
 
 
-def _words(operand: Operand) -> list[int]:
+def _words(operand: PtxOperand) -> list[int]:
     """The numbers of its 32-bit registers."""
     return [
         each.index for each in items_of(operand) if isinstance(each, Register) and type_bits(each.type) == 32
@@ -311,8 +311,8 @@ def whole_groups(threads: Threads, lanes: int) -> Threads:
 
 
 def read_matrix(
-    operand: Operand,
-    matrix: MatrixOperand,
+    operand: PtxOperand,
+    matrix: Operand,
     instruction: PtxInstruction,
     context: Context,
     letters: str | None = None,
@@ -323,7 +323,7 @@ def read_matrix(
 
 
 def write_matrix(
-    operand: Operand, matrix: MatrixOperand, instruction: PtxInstruction, letters: str | None = None
+    operand: PtxOperand, matrix: Operand, instruction: PtxInstruction, letters: str | None = None
 ) -> tuple[Write, ...]:
     """Functions that write the registers of a matrix, as `read_matrix`."""
     return tuple(
@@ -331,7 +331,7 @@ def write_matrix(
     )
 
 
-def _checked(operand: Operand, matrix: MatrixOperand, instruction: PtxInstruction) -> Sequence[Operand]:
+def _checked(operand: PtxOperand, matrix: Operand, instruction: PtxInstruction) -> Sequence[PtxOperand]:
     items = items_of(operand)
     if len(items) != matrix.registers:
         raise PtxlabError(
@@ -341,7 +341,7 @@ def _checked(operand: Operand, matrix: MatrixOperand, instruction: PtxInstructio
     return items
 
 
-def constant(operand: Operand, instruction: PtxInstruction) -> int:
+def constant(operand: PtxOperand, instruction: PtxInstruction) -> int:
     """The value of an operand that must be a constant."""
     if not isinstance(operand, Immediate):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant here")

@@ -16,7 +16,7 @@ from ..device_memory import RANK_SHIFT, SHARED_WINDOW, cluster_places, in_block,
 from ..hazard import HazardError, Violation, hazard_of
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
+from ..ptx.syntax import Address, PtxInstruction, PtxOperand, Sink, plain_name
 from .builders import Context, builds
 from .loads import space_of
 from .operands import Read, address, computed, reader, writer
@@ -30,7 +30,7 @@ _PHASE = np.uint64(63)  # the position of its bit
 _INVALIDATED = np.uint64(1 << _TX_SHIFT)  # what mbarrier.inval leaves
 
 
-def barrier_place(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
+def barrier_place(operand: PtxOperand, instruction: PtxInstruction, context: Context) -> Read:
     """A function that reads the address of an mbarrier in shared memory."""
     place = address(operand, instruction, context)
     if space_of(instruction):

@@ -17,9 +17,9 @@ from ..ptx.syntax import (
     Address,
     Immediate,
     Negated,
-    Operand,
     Pair,
     PtxInstruction,
+    PtxOperand,
     Register,
     Sink,
     Special,
@@ -39,7 +39,7 @@ _WIDER = frozenset({"cvt", "ld", "ldu", "st"})
 
 
 def reader(
-    operand: Operand, bits: int, instruction: PtxInstruction, context: Context, letters: str | None = None
+    operand: PtxOperand, bits: int, instruction: PtxInstruction, context: Context, letters: str | None = None
 ) -> Read:
     """A function that reads an operand as `bits` bits; a wider register is truncated if PTX allows that.
 
@@ -202,7 +202,7 @@ def _immediate_bits(immediate: Immediate, bits: int) -> int:
 
 
 def readers(
-    operands: Sequence[Operand],
+    operands: Sequence[PtxOperand],
     bits: int,
     instruction: PtxInstruction,
     context: Context,
@@ -217,7 +217,7 @@ def _as_address(number: int) -> int:
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def address(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
+def address(operand: PtxOperand, instruction: PtxInstruction, context: Context) -> Read:
     """A function that reads the address of ``[base + offset]``, as int64."""
     if not isinstance(operand, Address):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
@@ -248,7 +248,7 @@ def address(operand: Operand, instruction: PtxInstruction, context: Context) -> 
 
 
 def writer(
-    operand: Operand, instruction: PtxInstruction, signed: bool = False, letters: str | None = None
+    operand: PtxOperand, instruction: PtxInstruction, signed: bool = False, letters: str | None = None
 ) -> Write:
     """A function that writes a result into a register; a narrower result is extended if PTX allows that."""
     if isinstance(operand, Sink):
@@ -281,17 +281,17 @@ def _extended(values: NDArray[Any], dtype: np.dtype[Any], signed: bool) -> NDArr
     return values.astype(dtype)
 
 
-def items_of(operand: Operand) -> tuple[Operand, ...]:
+def items_of(operand: PtxOperand) -> tuple[PtxOperand, ...]:
     """The elements of a vector, or the operand itself if it is not a vector."""
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def writers(operand: Operand, instruction: PtxInstruction, signed: bool = False) -> tuple[Write, ...]:
+def writers(operand: PtxOperand, instruction: PtxInstruction, signed: bool = False) -> tuple[Write, ...]:
     """Writers of a vector's elements, or of a single register."""
     return tuple(writer(item, instruction, signed) for item in items_of(operand))
 
 
-def pair_of(operand: Operand) -> tuple[Operand, Operand]:
+def pair_of(operand: PtxOperand) -> tuple[PtxOperand, PtxOperand]:
     """Both operands of ``d|p``; the second is ``_`` if there is only d."""
     return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, Sink())
 
@@ -305,7 +305,7 @@ def computed(
     context: Context,
     bits: Sequence[int],
     compute: Compute,
-    operands: Sequence[Operand] | None = None,
+    operands: Sequence[PtxOperand] | None = None,
     *,
     masked: bool = False,
 ) -> MachineStep:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ...isa.modifiers import Modifiers
-from ...isa.operand import Operand as SharedOperand
-from ...isa.operand import Packing
+from ...isa.operand import Operand, Packing
 from ...isa.operation import Operation
 from ...isa.targets import SM_107
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
@@ -29,7 +28,7 @@ from ..device_memory import ALLOCATION_UNIT, RANK_SHIFT, TensorMemory, in_block
 from ..events import TensorAccess
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
+from ..ptx.syntax import Address, Immediate, PtxInstruction, PtxOperand, Register, Vector
 from .builders import Context, builds, unsupported
 from .loads import space_of
 from .matrices import form_of
@@ -380,7 +379,7 @@ def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Mac
 
 
 def _last(
-    operands: Sequence[Operand], instruction: PtxInstruction, context: Context, ws: bool
+    operands: Sequence[PtxOperand], instruction: PtxInstruction, context: Context, ws: bool
 ) -> tuple[Read | None, int]:
     """The zero-column mask descriptor of `.ws`, 64 bits, and the number `scale-input-d` of the others."""
     zero_columns, scale = None, 0
@@ -457,7 +456,7 @@ def _column(operand: TensorOperand, at: int, first: int) -> int:
     return column
 
 
-def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, rank: int) -> NDArray[Any]:
+def _tile(issue: _Issue, form: Tcgen05Mma, operand: Operand, code: int, rank: int) -> NDArray[Any]:
     """A CTA's part of A, [M, K], or of B, [K, N], read through its descriptor."""
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]

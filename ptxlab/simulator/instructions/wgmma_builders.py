@@ -15,7 +15,7 @@ from ...errors import PtxlabError, counted
 from ...isa.availability import matrix_registers
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
-from ...isa.operand import Operand as MatrixOperand
+from ...isa.operand import Operand
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
 from ...numerics.emulate_transfer import unpack_row
@@ -23,7 +23,7 @@ from ..deferred import Deferred, Values, WarpgroupOperands, values_of
 from ..device_memory import CHUNK, TileRead
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.syntax import Operand, PtxInstruction, Register, Vector
+from ..ptx.syntax import PtxInstruction, PtxOperand, Register, Vector
 from .builders import Context, builds
 from .matrices import constant, form_as, gather, read_matrix, scatter, write_matrix
 from .operands import Read, announced, items_of, reader
@@ -127,7 +127,7 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=_LANES)
 
 
-def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
+def _constants(form: MmaForm, operands: Sequence[PtxOperand], instruction: PtxInstruction) -> dict[str, int]:
     """The constants after scale-d: signs of A and B if they are floats, then which of them are transposed."""
     numbers = [constant(operand, instruction) for operand in operands]
     is_float = not form.a_type.startswith(("s", "u", "b1"))
@@ -227,7 +227,7 @@ class _Tile:
     """An operand that is a tile in shared memory, named by a descriptor; K is one of its axes."""
 
     descriptor: Read = field(compare=False)  # the key of `_tile_places` is what follows
-    operand: MatrixOperand
+    operand: Operand
     transposed: bool
     k_axis: int
 

@@ -19,9 +19,9 @@ from .syntax import (
     Address,
     Module,
     Negated,
-    Operand,
     Pair,
     PtxInstruction,
+    PtxOperand,
     Register,
     Sink,
     Special,
@@ -97,7 +97,7 @@ def _look_up(opcode: str, features: frozenset[str], target: str) -> tuple[str, t
     return name, entry.targets, entry.version(target)
 
 
-def _special(operand: Operand) -> Iterator[str]:
+def _special(operand: PtxOperand) -> Iterator[str]:
     if isinstance(operand, Special):
         yield operand.name
     elif isinstance(operand, Vector):

@@ -15,9 +15,9 @@ from .syntax import (
     Address,
     Function,
     Module,
-    Operand,
     OperandList,
     Pair,
+    PtxOperand,
     SourceLocation,
     Symbol,
     Variable,
@@ -194,7 +194,7 @@ def _renamed_variable(variable: Variable, names: Mapping[str, str], line: int) -
     return replace(variable, name=name, values=values, line=variable.line + line)
 
 
-def _renamed(operand: Operand, names: Mapping[str, str]) -> Operand:
+def _renamed(operand: PtxOperand, names: Mapping[str, str]) -> PtxOperand:
     if not names:
         return operand
     if isinstance(operand, Symbol):

@@ -19,10 +19,10 @@ from .syntax import (
     LabelTarget,
     Module,
     Negated,
-    Operand,
     OperandList,
     Pair,
     PtxInstruction,
+    PtxOperand,
     Register,
     Sink,
     SourceLocation,
@@ -609,7 +609,7 @@ class _Reader(ConstantReader):
         self._expect(";")
         line = self._line(token.start)
         by_compiler = opcode == "trap" and self._is_made_by_compiler(token.start)
-        statements: list[tuple[str, Sequence[Operand]]] = [(opcode, operands)]
+        statements: list[tuple[str, Sequence[PtxOperand]]] = [(opcode, operands)]
         if self._opcode == "call":
             statements = self._call(body, opcode, operands)
         for word, values in statements:
@@ -627,17 +627,17 @@ class _Reader(ConstantReader):
         return self._is_nvvm and begins <= ends
 
     def _call(
-        self, body: _Body, opcode: str, operands: Sequence[Operand]
-    ) -> list[tuple[str, Sequence[Operand]]]:
+        self, body: _Body, opcode: str, operands: Sequence[PtxOperand]
+    ) -> list[tuple[str, Sequence[PtxOperand]]]:
         """A call; registers and numbers among its operands are passed through parameters around it."""
-        stores: list[tuple[str, Sequence[Operand]]] = []
-        loads: list[tuple[str, Sequence[Operand]]] = []
-        call_operands: list[Operand] = []
+        stores: list[tuple[str, Sequence[PtxOperand]]] = []
+        loads: list[tuple[str, Sequence[PtxOperand]]] = []
+        call_operands: list[PtxOperand] = []
         for number, operand in enumerate(operands):
             if not isinstance(operand, OperandList):
                 call_operands.append(operand)
                 continue
-            items: list[Operand] = []
+            items: list[PtxOperand] = []
             for item in operand.items:
                 if isinstance(item, Register):
                     kind = f"b{max(8, type_bits(item.type) or 64)}"
@@ -656,7 +656,7 @@ class _Reader(ConstantReader):
             call_operands.append(OperandList(tuple(items)))
         return [*stores, (opcode, call_operands), *loads]
 
-    def _operand(self, scope: _Scope) -> Operand:
+    def _operand(self, scope: _Scope) -> PtxOperand:
         token = self._tokens[self._at]
         if token.text == "[":
             return self._address(scope)

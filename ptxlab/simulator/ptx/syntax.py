@@ -126,14 +126,14 @@ class Address:
 class Vector:
     """``{a, b, c, d}``."""
 
-    items: tuple[Operand, ...]
+    items: tuple[PtxOperand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OperandList:
     """``(a, b)``: the arguments or results of a call."""
 
-    items: tuple[Operand, ...]
+    items: tuple[PtxOperand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class Negated:
 class Pair:
     """``p|q``."""
 
-    first: Operand
-    second: Operand
+    first: PtxOperand
+    second: PtxOperand
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Targets:
     labels: tuple[LabelTarget, ...]
 
 
-Operand: TypeAlias = (
+PtxOperand: TypeAlias = (
     Register
     | Special
     | Immediate
@@ -187,7 +187,7 @@ Operand: TypeAlias = (
 )
 
 
-def registers_of(operand: Operand | None) -> Iterator[Register]:
+def registers_of(operand: PtxOperand | None) -> Iterator[Register]:
     """The registers of an operand, including those of an address or a vector.
 
     >>> r = Register(0, "%r0", "b32")
@@ -211,7 +211,7 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
         yield from registers_of(operand.offsets)
 
 
-def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
+def symbols_of(operand: PtxOperand | None) -> Iterator[Symbol]:
     """The variables and functions that an operand names.
 
     >>> [symbol.name for symbol in symbols_of(OperandList((Address(Symbol("tile")), Symbol("f"))))]
@@ -253,7 +253,7 @@ class PtxInstruction:
 
     index: int
     opcode: str
-    operands: tuple[Operand, ...]
+    operands: tuple[PtxOperand, ...]
     line: int
     location: SourceLocation | None = None
     guard: Register | Negated | None = None
@@ -276,7 +276,7 @@ class PtxInstruction:
         object.__setattr__(self, "parts", tuple(parts))
 
     @property
-    def _result(self) -> Operand | None:
+    def _result(self) -> PtxOperand | None:
         """The operand that it writes."""
         parts = self.parts
         if parts[0] in NO_RESULT or not self.operands:
