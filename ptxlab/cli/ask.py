@@ -22,7 +22,7 @@ from ..isa.parse import parse_any, parse_every
 from ..isa.tcgen05 import Tcgen05Mma
 from .instruction_arguments import form_of, operand_name
 from .output import Style, one_line
-from .parser import parse
+from .parser import Call, parse
 
 __all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
 
@@ -93,11 +93,13 @@ def ask(question: str) -> Answer:
          4  a29             3  [23..20]
     """
     words = command_words(question)
-    text = _run(words)
-    if {"-h", "--help"} & {*words}:
-        return Answer(shlex.join(["ptxlab", *words]), text)
-    light, dark = (_picture(words, is_dark) for is_dark in (False, True))
-    return Answer(shlex.join(["ptxlab", *words]), text, light, dark, _explorer(words))
+    command = shlex.join(["ptxlab", *words])
+    call = _parsed(words)
+    if isinstance(call, str):
+        return Answer(command, call)
+    text = _text_of(call)
+    light, dark = (_picture(words, call.arguments, is_dark) for is_dark in (False, True))
+    return Answer(command, text, light, dark, _explorer(words[0], call.arguments))
 
 
 def answer_json(question: str) -> str:
@@ -247,47 +249,52 @@ def _as_name(text: str) -> str:
 # -- the answer --------------------------------------------------------------------------------------------
 
 
-def _run(words: Sequence[str]) -> str:
-    """What the command prints; wrong usage is an error of one sentence."""
+def _parsed(words: Sequence[str]) -> Call | str:
+    """The call of a command, or its help if the words ask for it; wrong usage is an error of one sentence."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
-            call = parse(words)
+            return parse(words)
     except SystemExit as stop:
         if not stop.code:  # --help
             return printed.getvalue()
         raise PtxlabError(printed.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
+
+
+def _text_of(call: Call) -> str:
     return str(call.run(Style(colour=False)))
 
 
-def _picture(words: Sequence[str], dark: bool) -> str:
+def _picture(words: Sequence[str], arguments: dict[str, Any], dark: bool) -> str:
     """The answer as SVG; "" if it has no picture, or one that is too large."""
     command, *rest = words
     with contextlib.suppress(PtxlabError):
         if command in ("descriptor", "conflicts", "repack", "metadata", "trace", "layout"):
-            return "" if "--svg" in rest else _run([*words, "--svg", *(["--dark"] if dark else [])])
+            if "--svg" in rest:
+                return ""
+            call = _parsed([*words, "--svg", *(["--dark"] if dark else [])])
+            return call if isinstance(call, str) else _text_of(call)
         if command in ("where", "holds"):
-            picture = _place_picture(words)
+            picture = _place_picture(command, arguments)
             return "" if picture is None else picture.svg(dark=dark)
         if command in ("show", "cute", "ptx"):
-            forms = [form for form in parse_every(parse(words).arguments["instruction"]) if form.operands]
+            forms = [form for form in parse_every(arguments["instruction"]) if form.operands]
             if len(forms) == 1 and not _is_large(forms[0]):
                 return _form_picture(forms[0]).svg(dark=dark)
     return ""
 
 
-def _place_picture(words: Sequence[str]) -> views.Picture | None:
+def _place_picture(command: str, arguments: dict[str, Any]) -> views.Picture | None:
     """The operand's layout, with the lane that the answer names."""
-    arguments = parse(words).arguments
     form = form_of(arguments["instruction"], arguments["tcgen05"])
     name = operand_name(form, arguments["operand"])
-    if words[0] == "holds":
+    if command == "holds":
         lane = arguments["lane"]
     else:
         lane = _lane(form, name, arguments["row"], arguments["column"])
     if _is_large(form, name):
         return None
-    dense = words[0] == "where" and name == "A" and isinstance(form, Product) and form.sparse
+    dense = command == "where" and name == "A" and isinstance(form, Product) and form.sparse
     return views.fragment(form, name, lane=lane, dense=dense and not arguments["stored"])
 
 
@@ -311,21 +318,20 @@ def _is_large(form: Form, name: str | None = None) -> bool:
     return any(rows * columns > _MAX_CELLS for rows, columns in shapes)
 
 
-def _explorer(words: Sequence[str]) -> str:
+def _explorer(command: str, arguments: dict[str, Any]) -> str:
     """A link that opens the instruction, with the element or the lane of the question."""
-    if words[0] in ("list", "models", "conflicts", "repack", "descriptor"):
+    if command in ("list", "models", "conflicts", "repack", "descriptor"):
         return ""
-    with contextlib.suppress(PtxlabError, SystemExit):
-        arguments = parse(words).arguments
+    with contextlib.suppress(PtxlabError):
         session = PageSession(explorable(form_of(arguments["instruction"], arguments["tcgen05"])))
         selected: dict[str, Any] = {"selected": {}}
-        if words[0] in ("where", "trace"):
-            name = arguments["operand"].upper() if words[0] == "where" else "D"
+        if command in ("where", "trace"):
+            name = arguments["operand"].upper() if command == "where" else "D"
             row, column = arguments["row"], arguments["column"]
             selected["selected"] = {"name": name, "row": row, "column": column}
             lane = _lane(session.state.form, name, row, column)
             selected |= {} if lane is None else {"lane": lane}
-        elif words[0] == "holds":
+        elif command == "holds":
             selected["lane"] = arguments["lane"]
         session.handle({"method": "update", "state": selected})
         return session.link
