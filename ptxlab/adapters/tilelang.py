@@ -152,7 +152,9 @@ def _line_patches() -> list[Patch]:
         spans = [(each.value.args[0], nodes.get_stmt_span(each)) for each in _operations(module)]
         changed = make_pass(*arguments, **named)(module)
         for each in _operations(changed):
-            for argument, span in spans if nodes.get_stmt_span(each) is None else ():
+            if nodes.get_stmt_span(each) is not None:
+                continue
+            for argument, span in spans:
                 if span is not None and each.value.args[0].same_as(argument):
                     set_span(each, span)
         return changed

@@ -140,7 +140,9 @@ class ModuleImage:
     @cached_property
     def spins(self) -> bool:
         """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
-        for function in self.used if self.polls else ():
+        if not self.polls:
+            return False
+        for function in self.used:
             places = [each.index for each in function.instructions if polls(each)]
             if places and not function.entry:
                 return True
@@ -289,9 +291,10 @@ def _step(instruction: PtxInstruction, context: Context, special: Builder | None
     check_legal(instruction, context.module)
     try:
         build = special or builder_of(instruction.parts) or arithmetic_builders.scalar
-        for part in instruction.parts if instruction.parts[0] not in ("fabric", "tcgen05") else ():
-            if part.startswith(_NOT_SIMULATED):
-                raise unsupported(instruction, f".{part} of {instruction.opcode}")
+        if instruction.parts[0] not in ("fabric", "tcgen05"):
+            for part in instruction.parts:
+                if part.startswith(_NOT_SIMULATED):
+                    raise unsupported(instruction, f".{part} of {instruction.opcode}")
         step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)
     except IllegalError:
         raise

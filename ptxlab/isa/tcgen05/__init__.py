@@ -46,8 +46,9 @@ AnyTcgen05: TypeAlias = "Tcgen05Mma | Tcgen05Transfer | Tcgen05Control"
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("tcgen05_mma", "tcgen05_transfer") if name in __all__ else ():
-        loaded = import_module(f".{module}", __name__)
-        if name in vars(loaded):
-            return vars(loaded)[name]
+    if name in __all__:
+        for module in ("tcgen05_mma", "tcgen05_transfer"):
+            loaded = import_module(f".{module}", __name__)
+            if name in vars(loaded):
+                return vars(loaded)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

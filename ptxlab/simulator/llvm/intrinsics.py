@@ -591,7 +591,9 @@ def call_intrinsic(to: Translator, call: Instruction, name: str) -> tuple[str, .
         if base in _INTRINSICS:
             return _INTRINSICS[base](to, call)
         base = base.rpartition(".")[0]
-    for pattern, rule in _NVVM_RULES if name.startswith("llvm.nvvm.") else ():
+    if not name.startswith("llvm.nvvm."):
+        return None
+    for pattern, rule in _NVVM_RULES:
         match = pattern.fullmatch(name.removeprefix("llvm.nvvm."))
         if match is not None:
             return rule(to, call, match)
