@@ -61,4 +61,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _hazards(session: Any) -> str:
-    return "\n".join(f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards)
+    return "\n".join(
+        f"{result.name}: {hazard.sentence}" for result in session.results for hazard in result.hazards
+    )

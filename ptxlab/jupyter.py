@@ -180,9 +180,9 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
         kernel = None
     if not issubclass(type(kernel), Kernel):  # isinstance would consult the object, which may be a proxy
         names = [
-            each
-            for each, value in shell.user_ns.items()
-            if issubclass(type(value), Kernel) and not each.startswith("_")
+            variable
+            for variable, value in shell.user_ns.items()
+            if issubclass(type(value), Kernel) and not variable.startswith("_")
         ]
         there = f"there are {listing(names)}" if names else "%%cuda and ptxlab.kernel make kernels"
         raise PtxlabError(f"%ptx: {quoted(name)} is no kernel; {there}")

@@ -59,7 +59,7 @@ def _launch(
     key = ("cupy", kernel.code, kernel.file_path, kernel.name, kernel.options)
     if key not in session.adapter_cache:
         session.adapter_cache[key] = raw_kernel(kernel, session.target)
-    arguments = [host_array(each) if is_array(each) else each for each in args]
+    arguments = [host_array(arg) if is_array(arg) else arg for arg in args]
     session.simulate(session.adapter_cache[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
 
 

@@ -265,7 +265,7 @@ def _decoded_map(content: bytes) -> TensorMap | None:
         raise PtxlabError(f"a tensor map whose elements have the type {kind} is not simulated yet")
     strides = np.array([flags, *words[:2]], np.uint64).view(np.uint32)[1:rank].astype(np.int64) * 16
     sizes = np.array(words[2:5], np.uint64).view(np.uint32)[:rank].astype(np.int64) + 1
-    box = [(words[4] >> 56) + 1, *(each + 1 for each in words[5].to_bytes(8, "little")[:4])]
+    box = [(words[4] >> 56) + 1, *(byte + 1 for byte in words[5].to_bytes(8, "little")[:4])]
     return map_of_memory(name, address, sizes.tolist(), strides.tolist(), box[:rank], flags >> 13 & 3)
 
 
@@ -295,15 +295,15 @@ def _with_python_functions(module: Any) -> None:
         match = _DECLARED.search(str(operation))
         if match is None:
             continue
-        name, types = match[1], [each.strip() for each in match[2].split(",") if each.strip()]
-        if any(each not in _C_TYPES for each in types):
+        name, types = match[1], [type_name.strip() for type_name in match[2].split(",") if type_name.strip()]
+        if any(type_name not in _C_TYPES for type_name in types):
             continue
         key = (name, match[2])
         if key not in _CALLBACKS:
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[each] for each in types))
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[type_name] for type_name in types))
             _CALLBACKS[key] = prototype(_FUNCTIONS.get(name, lambda *_: 0))
         address = ctypes.cast(_CALLBACKS[key], ctypes.c_void_p).value
-        formal = ", ".join(f"%a{number}: {each}" for number, each in enumerate(types))
+        formal = ", ".join(f"%a{number}: {type_name}" for number, type_name in enumerate(types))
         actual = ", ".join(f"%a{number}" for number in range(len(types)))
         text = (
             f"llvm.func @{name}({formal}) {{\n  llvm.return\n}}"  # it unloads a library
@@ -365,7 +365,7 @@ class _OnGpu:
 def _on_gpu(value: Any) -> Any:
     """A value whose arrays claim to be on a GPU."""
     if type(value) in (tuple, list):
-        return type(value)(_on_gpu(each) for each in value)
+        return type(value)(_on_gpu(item) for item in value)
     return _OnGpu(value) if is_array(value) and hasattr(value, "__dlpack__") else value
 
 
@@ -419,7 +419,7 @@ def _run(session: Session, former: Former, self: Any, exe_args: list[Any]) -> An
 def _call_with_ffi(session: Session, former: Former, self: Any, *arguments: Any, **named: Any) -> Any:
     with _raising():
         named = {name: _on_gpu(value) for name, value in named.items()}
-        return former(self, *(_on_gpu(each) for each in arguments), **named)
+        return former(self, *(_on_gpu(argument) for argument in arguments), **named)
 
 
 @in_session

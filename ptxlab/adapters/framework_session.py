@@ -308,9 +308,9 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
         attributes[name] = value
         classes = [owner] if slot else []
         while classes:
-            each = classes.pop()
-            ctypes.c_size_t.from_address(id(each) + _CALL).value = slot
-            classes += (kind for kind in each.__subclasses__() if name not in kind.__dict__)
+            current = classes.pop()
+            ctypes.c_size_t.from_address(id(current) + _CALL).value = slot
+            classes += (kind for kind in current.__subclasses__() if name not in kind.__dict__)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
 
 
@@ -331,14 +331,14 @@ def _is_cpython() -> bool:
     if sys.implementation.name != "cpython":
         return False
     classes = type("One", (), {"__call__": len}), type("Other", (), {"__call__": repr}), type("Plain", (), {})
-    one, other, plain = (ctypes.c_size_t.from_address(id(each) + _CALL).value for each in classes)
+    one, other, plain = (ctypes.c_size_t.from_address(id(sample) + _CALL).value for sample in classes)
     return one == other != 0 and plain == 0
 
 
 def current_session() -> Session | None:
     """The session that the calling thread opened last; in a thread that opened none, the newest."""
     sessions, thread = _SESSIONS.copy(), threading.get_ident()  # others may open and close some meanwhile
-    own = (each for each in reversed(sessions) if each._thread == thread)
+    own = (session for session in reversed(sessions) if session._thread == thread)
     return next(own, sessions[-1] if sessions else None)
 
 

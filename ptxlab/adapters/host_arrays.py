@@ -183,8 +183,10 @@ def launch_arguments(arguments: Sequence[object]) -> list[object]:
     passed = _as_pointers([*values, *reached])
     if reached:
         memories = tuple(
-            each.memory if isinstance(each, Pointer) else np.asarray(each).reshape(-1).view(np.uint8)
-            for each in passed[len(values) :]
+            argument.memory
+            if isinstance(argument, Pointer)
+            else np.asarray(argument).reshape(-1).view(np.uint8)
+            for argument in passed[len(values) :]
         )
         for number in tables:
             table = passed[number]
@@ -355,9 +357,11 @@ class HostMemory:
     def arguments(self, function: Function, contents: Sequence[bytes | TensorMap]) -> list[object]:
         """The arguments of a kernel from the bytes of each parameter; tensor maps are passed on."""
         if self._searches:
-            whole_words = b"".join(each[: len(each) // 8 * 8] for each in contents if isinstance(each, bytes))
+            whole_words = b"".join(
+                content[: len(content) // 8 * 8] for content in contents if isinstance(content, bytes)
+            )
             addresses = _possible_addresses(np.frombuffer(whole_words, np.uint64)).tolist()
-            unknown = [each for each in addresses if self.pointer(each) is None]
+            unknown = [address for address in addresses if self.pointer(address) is None]
             self._add(_reached([np.array(unknown, np.uint64)]) if unknown else [])
         arguments: list[object] = []
         for parameter, content in zip(function.parameters, contents, strict=True):

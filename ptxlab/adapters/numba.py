@@ -116,7 +116,7 @@ class NumbaKernel:
 
     def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch:
         """The kernel for these arguments, with the arguments of its PTX."""
-        values = [_on_host(each) for each in arguments]
+        values = [_on_host(argument) for argument in arguments]
         declared = _DECLARED.get(self._dispatcher, ())
         if self._types is not None:
             declared = [self._types]
@@ -151,16 +151,16 @@ def _matching(
     dispatcher: Any, signatures: Sequence[tuple[Any, ...]], types: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """The signature that fits these argument types best, by Numba's rules; without signatures, the types."""
-    declared = [each for each in signatures if len(each) == len(types)]
+    declared = [signature for signature in signatures if len(signature) == len(types)]
     if not declared:
         return types
     steps = {}
-    for each in declared:
-        conversions = [dispatcher.typingctx.can_convert(*pair) for pair in zip(types, each, strict=True)]
+    for signature in declared:
+        conversions = [dispatcher.typingctx.can_convert(*pair) for pair in zip(types, signature, strict=True)]
         if None not in conversions:
-            steps[each] = sorted((int(step) for step in conversions), reverse=True)
+            steps[signature] = sorted((int(step) for step in conversions), reverse=True)
     if not steps:
-        texts = [f"({', '.join(map(str, each))})" for each in (*declared, types)]
+        texts = [f"({', '.join(map(str, kinds))})" for kinds in (*declared, types)]
         raise PtxlabError(
             f"{dispatcher.py_func.__name__} is declared for {listing(texts[:-1])}, found {texts[-1]}"
         )
@@ -172,7 +172,7 @@ def _on_host(value: Any) -> Any:
     if any(base.__name__ == "ArgHint" for base in type(value).__mro__):
         value = value.value
     if type(value) is tuple:
-        return tuple(_on_host(each) for each in value)
+        return tuple(_on_host(item) for item in value)
     return np.asarray(host_array(value)) if is_array(value) else value
 
 
@@ -189,8 +189,8 @@ class _Extensions(NamedTuple):
     retrievals: list[Callable[[], object]]
 
     def applied(self, kind: Any, argument: Any) -> tuple[Any, Any]:
-        for each in reversed(self.extensions):
-            kind, argument = each.prepare_args(kind, argument, stream=self.stream, retr=self.retrievals)
+        for extension in reversed(self.extensions):
+            kind, argument = extension.prepare_args(kind, argument, stream=self.stream, retr=self.retrievals)
         return kind, argument
 
 
@@ -234,7 +234,7 @@ class _Exceptions(Observer):
 
     def __init__(self, overload: Overload, name: str) -> None:
         self._overload = overload
-        self._names = {variable_title(f"{name}__{each}__"): each for each in _EXCEPTION_VARIABLES}
+        self._names = {variable_title(f"{name}__{variable}__"): variable for variable in _EXCEPTION_VARIABLES}
         self._variables: dict[str, Any] = {}  # bytes of those that were written
 
     def accessed(self, access: Access) -> None:
@@ -249,7 +249,7 @@ class _Exceptions(Observer):
         if not values.get("errcode"):
             return
         kind, arguments, place = self._overload.call_helper.get_exception(values["errcode"])
-        thread, block = ([values[f"{each}{axis}"] for axis in "zyx"] for each in ("tid", "ctaid"))
+        thread, block = ([values[f"{special}{axis}"] for axis in "zyx"] for special in ("tid", "ctaid"))
         message = f"tid={thread} ctaid={block}"
         if place is not None:
             function, path, line = place
@@ -259,7 +259,7 @@ class _Exceptions(Observer):
         raise kind(f"{message}: {arguments[0]}", *arguments[1:])
 
 
-_EXCEPTION_VARIABLES = ("errcode", *(f"{each}{axis}" for each in ("tid", "ctaid") for axis in "xyz"))
+_EXCEPTION_VARIABLES = ("errcode", *(f"{special}{axis}" for special in ("tid", "ctaid") for axis in "xyz"))
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         ptx, *others = map(str, self.texts)
         target = f"sm_{10 * self._capability[0] + self._capability[1]}"
         code = sorted(self._codelibrary._linking_files, key=str)
-        link = [*others, *(_linked_text(each, target) for each in code), *_grid_functions(self.texts, target)]
+        link = [*others, *(_linked_text(text, target) for text in code), *_grid_functions(self.texts, target)]
         return build_kernel(
             ptx, link=link,
             origin=python_source(self.py_func, ptx), title=self.py_func.__name__, language="Numba",
@@ -361,7 +361,7 @@ def _captured(function: Any) -> tuple[bytes, ...]:
     """
     outside = inspect.getclosurevars(function)
     values = (*outside.nonlocals.values(), *outside.globals.values())
-    return tuple(each.tobytes() for each in values if isinstance(each, DeviceArray))
+    return tuple(value.tobytes() for value in values if isinstance(value, DeviceArray))
 
 
 #: Replaces the functions of cudadevrt that `grid.sync()` calls. They are renamed to the library's names after
@@ -387,7 +387,7 @@ def _grid_functions(texts: Sequence[str], target: str) -> list[str]:
 def _as_ptx(source: str, target: str) -> str:
     """The PTX of CUDA C++ that is linked with a kernel."""
     folders = getattr(numba_dispatcher.config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", "").split(":")
-    options = [f"--include-path={each}" for each in folders if each]
+    options = [f"--include-path={folder}" for folder in folders if folder]
     return compile_ptx(source, target, ["--relocatable-device-code=true", *options])[0]
 
 

@@ -90,7 +90,9 @@ class _Library:
 
     def call(self, kernels: Any, *arguments: Any, stream: object = None) -> Any:
         """As the generated function; it notes the arrays of the call."""
-        self._calls.memory = HostMemory([host_array(each) for each in arguments if is_array(each)])
+        self._calls.memory = HostMemory(
+            [host_array(argument) for argument in arguments if is_array(argument)]
+        )
         return self._call(kernels, *arguments, stream=stream)
 
     def launch(self, config: Any, name: str, arguments: tuple[Any, Any], extra: object) -> tuple[Any]:
@@ -103,9 +105,13 @@ class _Library:
             )  # fmt: skip
         kernel = self._kernels[name]
         cluster = None
-        for each in config.attrs[: config.numAttrs]:
-            if each.id == _DRIVER.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-                cluster = (each.value.clusterDim.x, each.value.clusterDim.y, each.value.clusterDim.z)
+        for attribute in config.attrs[: config.numAttrs]:
+            if attribute.id == _DRIVER.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+                cluster = (
+                    attribute.value.clusterDim.x,
+                    attribute.value.clusterDim.y,
+                    attribute.value.clusterDim.z,
+                )
         contents = [
             value if isinstance(value, TensorMap) else bytes(kind(value))
             for value, kind in zip(*arguments, strict=True)
@@ -149,14 +155,16 @@ def _line_patches() -> list[Patch]:
         return []
 
     def run(make_pass: Callable[..., Any], module: Any, *arguments: Any, **named: Any) -> Any:
-        spans = [(each.value.args[0], nodes.get_stmt_span(each)) for each in _operations(module)]
+        spans = [
+            (operation.value.args[0], nodes.get_stmt_span(operation)) for operation in _operations(module)
+        ]
         changed = make_pass(*arguments, **named)(module)
-        for each in _operations(changed):
-            if nodes.get_stmt_span(each) is not None:
+        for operation in _operations(changed):
+            if nodes.get_stmt_span(operation) is not None:
                 continue
             for argument, span in spans:
-                if span is not None and each.value.args[0].same_as(argument):
-                    set_span(each, span)
+                if span is not None and operation.value.args[0].same_as(argument):
+                    set_span(operation, span)
         return changed
 
     @in_session

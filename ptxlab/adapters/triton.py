@@ -90,7 +90,9 @@ class TritonKernel:
                 int(getattr(metadata, f"{memory}_scratch_size", 0) or 0) for memory in ("global", "profile")
             ]
             signature = {str(parameter): kind for parameter, kind in source.signature.items()}
-            self._parameters = [(each, kind) for each, kind in signature.items() if kind != "constexpr"]
+            self._parameters = [
+                (parameter, kind) for parameter, kind in signature.items() if kind != "constexpr"
+            ]
             function = getattr(getattr(source, "fn", None), "fn", None)
             origin = python_source(function, as_text(ptx, "the PTX"))
         self.kernel: Kernel = build_kernel(
@@ -239,7 +241,9 @@ class TritonKernel:
 
 def _on_host(ptx_arguments: Sequence[object]) -> list[object]:
     """Tensors as NumPy arrays; one without axes gets one, since `Kernel.simulate` takes it for a number."""
-    return [np.atleast_1d(host_array(each)) if is_array(each) else each for each in ptx_arguments]
+    return [
+        np.atleast_1d(host_array(argument)) if is_array(argument) else argument for argument in ptx_arguments
+    ]
 
 
 def _check_elements(where: str, kind: Any, value: Any) -> None:
@@ -380,7 +384,9 @@ class _Launcher:
             enter(launch_metadata)
         if x * y * z:
             kinds = self._source.signature.values()
-            runtime = [each for each, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"]
+            runtime = [
+                argument for argument, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"
+            ]
             blocks, ptx_arguments, cluster = kernel.prepared((x, y, z), runtime)
             session.simulate(
                 kernel.kernel, blocks, kernel.block, _on_host(ptx_arguments), kernel.shared, cluster
@@ -492,7 +498,7 @@ def _specialisable(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if type(value) is tuple:
-        return tuple(_specialisable(each) for each in value)
+        return tuple(_specialisable(item) for item in value)
     return _as_tensor(value)
 
 
@@ -538,7 +544,7 @@ def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] 
     profiles = open_session("loaded").profiles
     before = len(profiles)
     kernel_call()
-    time = sum(each.microseconds for each in profiles[before:]) / 1e3
+    time = sum(profile.microseconds for profile in profiles[before:]) / 1e3
     return [time] * len(quantiles) if quantiles else time
 
 

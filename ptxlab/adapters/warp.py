@@ -44,7 +44,7 @@ from .host_arrays import HostMemory, array_at, host_array, is_array
 from .python_source import generated_lines, python_text
 
 _THREADS = 256  # threads of a block, by default
-_WITHOUT_MATHDX = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
+_WITHOUT_MATHDX = {f"enable_mathdx_{library}": False for library in ("gemm", "fft", "solver")}
 _NOT_READ = (warp.Mesh, warp.Volume, warp.Bvh)
 #: What is called of Warp's `context`; what is replaced is in `install`.
 _CALLED = (
@@ -73,8 +73,8 @@ def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _memory(getattr(value, name))
     elif hasattr(value, "data") and hasattr(value, "indices"):  # an indexed array
         yield from _memory(value.data)
-        for each in value.indices:
-            yield from _memory(each)
+        for index in value.indices:
+            yield from _memory(index)
     elif is_array(value):
         yield host_array(value)
 
@@ -100,14 +100,14 @@ class _HashGrid(ctypes.Structure):
 def _grids(kernel: Any, values: Sequence[Any]) -> list[Any]:
     """The hash grids whose ids are among the arguments of a kernel; meshes and volumes are refused."""
     ids = {int(value) for value in values if isinstance(value, int | np.integer | warp.uint64)}
-    if not any(each > 1 << 16 for each in ids):
+    if not any(number > 1 << 16 for number in ids):
         return []
     kinds = (warp.HashGrid, *_NOT_READ)
-    grids = [each for each in gc.get_objects() if type(each) in kinds and each.id in ids]
-    for each in grids:
-        if type(each) in _NOT_READ:
+    grids = [candidate for candidate in gc.get_objects() if type(candidate) in kinds and candidate.id in ids]
+    for grid in grids:
+        if type(grid) in _NOT_READ:
             raise PtxlabError(
-                f"{kernel.key} takes a wp.{type(each).__name__}, which is not simulated: "
+                f"{kernel.key} takes a wp.{type(grid).__name__}, which is not simulated: "
                 "Warp keeps it in memory of its own"
             )
     return grids
@@ -159,11 +159,11 @@ def _compiled(session: Session, kernel: Any, block: int, backward: bool) -> tupl
                     module.mark_modified()
             (path,) = Path(folder).glob("*.ptx")
             sizes: dict[str, Any] = {}
-            for each in Path(folder).glob("*.meta"):
-                sizes |= json.loads(each.read_text(encoding="utf-8"))
+            for metadata_file in Path(folder).glob("*.meta"):
+                sizes |= json.loads(metadata_file.read_text(encoding="utf-8"))
             (generated,) = Path(folder).glob("*.cu")
             session.adapter_cache[key] = (
-                *(each.read_text(encoding="utf-8") for each in (path, generated)),
+                *(source_file.read_text(encoding="utf-8") for source_file in (path, generated)),
                 sizes,
             )
     ptx, generated_text, sizes = session.adapter_cache[key]
@@ -299,8 +299,8 @@ def _launch(session: Session, former: Former, *arguments: Any, **named: Any) -> 
                 for argument, value in zip(kernel.adj.args, values, strict=False)
             ]
         contents = [
-            ctypes.string_at(ctypes.addressof(each), variable.size)
-            for each, variable in zip(packed, compiled.function.parameters, strict=True)
+            ctypes.string_at(ctypes.addressof(value), variable.size)
+            for value, variable in zip(packed, compiled.function.parameters, strict=True)
         ]
         blocks = -(-size // block)
         if options["max_blocks"] > 0:

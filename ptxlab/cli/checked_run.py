@@ -156,7 +156,7 @@ _START = (
 
 
 def _warning_options() -> list[str]:
-    return [f"-W{each}" for each in sys.warnoptions]
+    return [f"-W{option}" for option in sys.warnoptions]
 
 
 def _descriptor(stream: TextIO | None) -> int:
@@ -197,7 +197,9 @@ def _checked(file: str, report: str, problem: str, status: int) -> Checked:
         elif kind == "begun":
             begun[key] = value
         else:
-            findings = [Finding(**{**each, "place": tuple(each["place"])}) for each in value["findings"]]
+            findings = [
+                Finding(**{**finding, "place": tuple(finding["place"])}) for finding in value["findings"]
+            ]
             value |= {"place": tuple(value["place"]), "findings": findings}
             launches[key] = CheckedLaunch(**value)
     unfinished = [title for key, title in begun.items() if key not in launches]

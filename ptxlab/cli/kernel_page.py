@@ -53,12 +53,14 @@ class KernelTab:
         directives = program.function.directives
         block = directives.get("reqntid") or directives.get("maxntid") or ()
         parameters = [
-            {"name": each.name, "type": kind, "array": kind in _ADDRESSES}
-            for each, kind in zip(program.function.parameters, program.parameters, strict=True)
+            {"name": parameter.name, "type": kind, "array": kind in _ADDRESSES}
+            for parameter, kind in zip(program.function.parameters, program.parameters, strict=True)
         ]
         variables = program.module.variables.values()
-        is_dynamic = any(each.space == "shared" and each.linkage == "extern" for each in variables)
-        structs = [each["name"] for each in parameters if str(each["type"]).startswith("b8[")]
+        is_dynamic = any(
+            variable.space == "shared" and variable.linkage == "extern" for variable in variables
+        )
+        structs = [parameter["name"] for parameter in parameters if str(parameter["type"]).startswith("b8[")]
         described = {
             "method": "described",
             "names": names,

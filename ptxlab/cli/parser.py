@@ -77,7 +77,9 @@ def _parameters(owner: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, 
     hints = get_type_hints(owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         hint = hints[parameter.name]
-        hint = next((each for each in (hint, *get_args(hint)) if hasattr(each, "__metadata__")), hint)
+        hint = next(
+            (candidate for candidate in (hint, *get_args(hint)) if hasattr(candidate, "__metadata__")), hint
+        )
         notes = getattr(hint, "__metadata__", ())
         if hint is not Style and parameter.kind is not parameter.VAR_POSITIONAL:
             yield parameter, get_args(hint)[0] if notes else hint, notes
@@ -122,7 +124,12 @@ def _add_argument(
 ) -> None:
     options: dict[str, Any] = {"help": help}
     types = [kind, *get_args(kind)]  # such as `int | None`, and int
-    choices = [choice for each in types if get_origin(each) is Literal for choice in get_args(each)]
+    choices = [
+        choice
+        for alternative in types
+        if get_origin(alternative) is Literal
+        for choice in get_args(alternative)
+    ]
     if kind is bool:
         options["action"] = "store_true"
     elif choices:
@@ -131,7 +138,7 @@ def _add_argument(
         options["metavar"] = metavar.strip("[]") or parameter.name.upper()
     if int in types:
         options["type"] = integer
-    if list in [get_origin(each) for each in types]:
+    if list in [get_origin(alternative) for alternative in types]:
         options["action"] = "append"
     if metavar.startswith("["):  # the option may stand without it
         options |= {"nargs": "?", "const": ""}

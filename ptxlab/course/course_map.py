@@ -46,7 +46,7 @@ class CourseMap:
         return sum(lesson.minutes for lesson in self.lessons)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{each.number} {each.slug}{_after(each)}" for each in self.lessons)
+        return "\n".join(f"{lesson.number} {lesson.slug}{_after(lesson)}" for lesson in self.lessons)
 
     def _repr_html_(self) -> str:
         parts = dict.fromkeys(lesson.part for lesson in LESSONS if lesson.part)
@@ -81,5 +81,5 @@ def course_map(track: str = "the whole course") -> CourseMap:
 
 def _after(lesson: Lesson) -> str:
     """``, after 05 and 11``."""
-    numbers = sorted(each.number for each in LESSONS if each.slug in lesson.needs)
+    numbers = sorted(required.number for required in LESSONS if required.slug in lesson.needs)
     return f", after {listing(numbers)}" if numbers else ""

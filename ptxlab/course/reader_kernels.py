@@ -263,9 +263,9 @@ def never_written(result: Simulation) -> Sentences:
 def waits(result: Simulation, opcode: str) -> Counter[int]:
     """How many warps waited for groups of copies, by the number of groups that may stay under way."""
     counts: Counter[int] = Counter()
-    for each in result.profile:
-        if each.instruction.opcode == opcode and isinstance(each.instruction.operands[0], Immediate):
-            counts[each.instruction.operands[0].value] += each.warps
+    for executed in result.profile:
+        if executed.instruction.opcode == opcode and isinstance(executed.instruction.operands[0], Immediate):
+            counts[executed.instruction.operands[0].value] += executed.warps
     return counts
 
 

@@ -43,7 +43,7 @@ class Lesson:
         """Its exercises, in order; the atlas has none."""
         if not self.number:
             return ()
-        return tuple(each for name, each in EXERCISES.items() if name.startswith(f"{self.number}."))
+        return tuple(entry for name, entry in EXERCISES.items() if name.startswith(f"{self.number}."))
 
 
 #: The parts of the course, and their lessons in order: the name of each, its question, and the names of those

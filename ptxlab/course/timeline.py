@@ -148,13 +148,13 @@ class ProgramTimeline:
         'commit_group comes before the product, and m'
         """
         before, after = (
-            [each for each in part if each != step] for part in (self.program[:to], self.program[to:])
+            [other for other in part if other != step] for part in (self.program[:to], self.program[to:])
         )
         return ProgramTimeline([*before, step, *after])
 
     def without(self, step: str) -> ProgramTimeline:
         """With a step left out."""
-        return ProgramTimeline([each for each in self.program if each != step])
+        return ProgramTimeline([other for other in self.program if other != step])
 
     def put_back(self, step: str) -> ProgramTimeline:
         """With a step that was left out where a correct kernel has it."""

@@ -34,7 +34,7 @@ def first_state(result: Result) -> dict[str, Any]:
         "page": annotated_html(result, styled=False),
         "title": where,
         "count": len(steps),
-        "lines": [_shown_line(result, each.instruction) for each in steps],
+        "lines": [_shown_line(result, step.instruction) for step in steps],
         **step_state(result, 0),
     }
 

@@ -133,7 +133,7 @@ def _check_disjoint(
     same = np.flatnonzero(bits[order][1:] == bits[order][:-1])
     if not same.size:
         return
-    cells = [divmod(int(each), operand.shape[1]) for each in order[same[0] : same[0] + 2]]
+    cells = [divmod(int(place), operand.shape[1]) for place in order[same[0] : same[0] + 2]]
     first, second = (f"{operand.name}[{row}][{column}]" for row, column in cells)
     plain = _whole_tile(ins, tile)
     raise PtxlabError(
@@ -184,7 +184,7 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
     if name in _IN_BYTES:
         return _hex(_with_code(descriptor.code, field, _code_from_bytes(field, word)))
     codes = _codes(ins, field)
-    known = {each.lower(): code for each, code in codes.items()}
+    known = {spelling.lower(): code for spelling, code in codes.items()}
     if word.lower() not in known:
         raise PtxlabError(
             f"{name} of the matrix descriptor: found {quoted(text)}; there are {listing(codes, 8)}"
@@ -197,8 +197,8 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
         changed = _parse(ins, _hex(code))
         chunk = changed.chunk if isinstance(changed, Tcgen05Descriptor) else None
         usual = _whole_tile(ins, shown_tile(ins, shared.operand, changed.swizzle, shared.transposed, chunk))
-        for each in ("leading", "stride"):
-            code = _with_code(code, fields[each], getattr(usual, each) // 16)
+        for distance in ("leading", "stride"):
+            code = _with_code(code, fields[distance], getattr(usual, distance) // 16)
     return _hex(code)
 
 

@@ -57,12 +57,12 @@ class MemoryLayout:
     @property
     def wavefronts(self) -> int:
         """Wavefronts of a warp, or of wgmma."""
-        return sum(int(each.wavefronts) for each in self._conflicts)
+        return sum(int(conflict.wavefronts) for conflict in self._conflicts)
 
     @property
     def least(self) -> int:
         """Wavefronts without conflicts."""
-        return sum(int(each.least) for each in self._conflicts)
+        return sum(int(conflict.least) for conflict in self._conflicts)
 
     @property
     def _conflicts(self) -> list[Conflicts]:
@@ -174,8 +174,8 @@ def _choices(
     return {
         "by": [(mover, mover, _obstacle(operand, mover, major)) for mover in _movers(ins, operand)],
         "major": [
-            (_major_text(operand, each), each, majors[each] or _obstacle(operand, by, each))
-            for each in _MAJORS
+            (_major_text(operand, choice), choice, majors[choice] or _obstacle(operand, by, choice))
+            for choice in _MAJORS
         ],
         "swizzle": [
             (
@@ -212,7 +212,7 @@ def lay_out(state: ExplorerState, request: MemoryRequest) -> MemoryLayout:
 def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) -> MemoryLayout:
     name = "stored" if request.name == "A" and ins.sparse else request.name
     if not has_memory_view(ins, name):
-        shown = [each for each in ("A", "stored", "B", "C", "D") if has_memory_view(ins, each)]
+        shown = [matrix for matrix in ("A", "stored", "B", "C", "D") if has_memory_view(ins, matrix)]
         raise PtxlabError(
             f"{ins.mnemonic} has no {quoted(request.name)} in shared memory to show; "
             f"there are {listing(shown) or 'none'}"
@@ -222,7 +222,7 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
     if request.major is not None and request.major not in _MAJORS:
         raise PtxlabError(f"major={quoted(request.major)}: there are {listing(_MAJORS)}")
     usual = next(iter(_majors(ins, operand, transposed)))
-    major = next((each for each in _MAJORS if each == request.major), usual)
+    major = next((choice for choice in _MAJORS if choice == request.major), usual)
     by = _usual_mover(ins, operand, major) if request.by is None else request.by
     swizzle = 0 if request.swizzle is None else request.swizzle
     if request.descriptor is not None:
@@ -399,7 +399,7 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
         )
     if has_modifier:
         usual = "row" if layout.operand.name == "A" else "column"
-        controls[1]["modifier"] = {"name": modifier, **{each: int(each != usual) for each in _MAJORS}}
+        controls[1]["modifier"] = {"name": modifier, **{major: int(major != usual) for major in _MAJORS}}
     return controls
 
 
@@ -436,14 +436,14 @@ def _lanes(lanes: Sequence[int]) -> str:
 
 def _summary(ins: Product, layout: MemoryLayout) -> str:
     warps = layout.operand.lanes // 32
-    each = " in each warp" if warps > 1 else ""
+    per_warp = " in each warp" if warps > 1 else ""
     if layout.shared is not None:
         cores = "1 core matrix" if layout.least == 1 else f"{layout.least} core matrices"
         return f"{cores} of 128 bytes, each with every bank once; their order is not documented"
     count = counted(layout.wavefronts, "wavefront")
     if layout.wavefronts == layout.least:
-        return f"{count}{each}, no conflicts"
-    return f"{count}{each} where {layout.least} would do{_remedy(layout)}"
+        return f"{count}{per_warp}, no conflicts"
+    return f"{count}{per_warp} where {layout.least} would do{_remedy(layout)}"
 
 
 def _remedy(layout: MemoryLayout) -> str:

@@ -125,14 +125,14 @@ def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[s
     names = ("A", "E") if name == "A" and sparse else (name,)
     new_inputs, old_inputs = _inputs(new.ins), _inputs(old.ins)
     if (
-        any(new_inputs.get(each) != old_inputs.get(each) for each in names)
+        any(new_inputs.get(matrix) != old_inputs.get(matrix) for matrix in names)
         or old.ins.structure != new.ins.structure
     ):
         return {}
     if "E" in names and not _is_legal(new.ins, old.codes("E")).all():
         return {}
     arrays = old.operation.arrays
-    return {each: arrays[each] for each in names}
+    return {matrix: arrays[matrix] for matrix in names}
 
 
 def _inputs(ins: Product) -> dict[str, MatrixOperand]:
@@ -144,7 +144,7 @@ def _is_untouched(old: ExplorerState, untouched: ExplorerState, name: str) -> bo
     """Whether a matrix is still the one that the state started with."""
     names = ("A", "E") if name == "A" and old.ins.sparse else (name,)
     arrays, first = old.operation.arrays, untouched.operation.arrays
-    return all(np.array_equal(arrays[each], first[each]) for each in names)
+    return all(np.array_equal(arrays[matrix], first[matrix]) for matrix in names)
 
 
 def _is_legal(ins: Product, nibbles: Array) -> NDArray[np.bool_]:

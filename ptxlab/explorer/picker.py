@@ -182,7 +182,7 @@ def _parts_of_words() -> dict[str, list[str]]:
         for word, part in _words_with_parts(ins):
             if part:
                 parts.setdefault(word, {})[part] = None
-    return {word: list(each) for word, each in parts.items()}
+    return {word: list(choices) for word, choices in parts.items()}
 
 
 @lru_cache(maxsize=1)
@@ -191,7 +191,7 @@ def _layout_counts() -> dict[tuple[str, str, str], int]:
     layouts: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
     for ins in mma_forms():
         layouts.setdefault((ins.family, ins.shape, _types(ins)), set()).add((ins.a_layout, ins.b_layout))
-    return {key: len(each) for key, each in layouts.items()}
+    return {key: len(pairs) for key, pairs in layouts.items()}
 
 
 def _qualifiers(ins: MmaForm) -> str:

@@ -189,7 +189,9 @@ class Presenter:
             names = rendering.changed(self._sent)
             self._sent = rendering.sources
             self._show_toolbar()
-            page_model.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
+            page_model.notice = "; ".join(
+                notice for notice in (*state.notices, self._search_result) if notice
+            )
             if "instruction" in names:
                 page_model.instruction = rendering.draw("instruction")
             if is_new_instruction:

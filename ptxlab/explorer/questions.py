@@ -403,7 +403,7 @@ def _kept_words(state: ExplorerState, row: int, nibble: int, chunk: int) -> str:
     """``A[9][32, 33]``: what a nibble keeps of a chunk."""
     structure = _structure(state)
     starts = [chunk * structure.chunk + group * structure.group for group in state.ins.nibbles[nibble]]
-    columns = [start + each for start in starts for each in range(structure.group)]
+    columns = [start + offset for start in starts for offset in range(structure.group)]
     return f"A[{row}][{listing(columns)}]"
 
 
@@ -512,7 +512,8 @@ def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     changed = with_codes(state.operation, "A", codes, typed=written)
     factor = NamedCell("B", cell.column, state.column_of_b(result.row, result.column))
     before, other, now = (
-        format_value(state.values(each.name)[each.row, each.column]) for each in (cell, factor, result)
+        format_value(state.values(element.name)[element.row, element.column])
+        for element in (cell, factor, result)
     )
     dtype = state.ins.d.dtype
     code = codes_of_d(changed, state.chip_choice.model)[result.row, result.column]

@@ -102,7 +102,7 @@ def matrix_name(state: ExplorerState, word: str) -> str:
     if name == "C":
         raise PtxlabError("C has the registers of D; ask about D")
     if name not in state.operation.names:
-        labels = [matrix_label(each) for each in state.operation.names if each != "C"]
+        labels = [matrix_label(matrix) for matrix in state.operation.names if matrix != "C"]
         raise PtxlabError(f"there is no matrix {quoted(word.upper())}; there are {listing(labels)}")
     return name
 

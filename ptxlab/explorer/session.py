@@ -240,7 +240,7 @@ def _member(field: Field[Any], hints: dict[str, Any]) -> str:
         return f"{name}: {hint.__metadata__[0]}"
     if typing.get_origin(hint) is Literal:
         return f"{name}: " + " | ".join(f'"{value}"' for value in typing.get_args(hint))
-    return f"{name}: " + " | ".join(_TYPESCRIPT[each] for each in typing.get_args(hint) or (hint,))
+    return f"{name}: " + " | ".join(_TYPESCRIPT[choice] for choice in typing.get_args(hint) or (hint,))
 
 
 # -- the session -----------------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ class ExplorerState:
         """This state, or the last in the history, if its instruction multiplies."""
         if isinstance(self.document, ProductDocument):
             return self
-        past = [each for each in self.history.past if isinstance(each.document, ProductDocument)]
+        past = [state for state in self.history.past if isinstance(state.document, ProductDocument)]
         if not past:
             return None
         before = ExplorerState(self.form, self.seed)

@@ -255,12 +255,12 @@ def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
 def draw_field(state: ExplorerState, random: np.random.Generator, name: str) -> str:
     """A field of a descriptor that differs from the one on the screen."""
     ins, names = _mma(state), fields_to_ask(state)
-    for each in (*_FIELDS, name):
-        if each not in names:
+    for field in (*_FIELDS, name):
+        if field not in names:
             continue
-        choices = _choices(ins, each)
+        choices = _choices(ins, field)
         try:
-            ins = ins.with_descriptor(None, **{each: choices[int(random.integers(len(choices)))]})
+            ins = ins.with_descriptor(None, **{field: choices[int(random.integers(len(choices)))]})
         except PtxlabError:
             continue  # illegal together with the others
     return f"{name} 0x{ins.descriptor.code:08x}"

@@ -148,8 +148,10 @@ def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     columns = _allocated_columns(ins)
     count = request.count
     if count is None:
-        fitting = [each for each, form in counts.items() if _fits(form, request.column, _used_columns(ins))]
-        count = max((each for each in fitting if counts[each].registers <= _MAX_DEFAULT_REGISTERS), default=1)
+        fitting = [times for times, form in counts.items() if _fits(form, request.column, _used_columns(ins))]
+        count = max(
+            (times for times in fitting if counts[times].registers <= _MAX_DEFAULT_REGISTERS), default=1
+        )
     if count not in counts:
         raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {listing(counts, 8)} times")
     form = counts[count]
@@ -235,8 +237,8 @@ def load_data(ins: Tcgen05Mma, load: Load) -> dict[str, Any]:
         "controls": {
             "shape": [[shape, _why_no_shape(shape, load, allocated)] for shape in LOAD_SHAPES],
             "count": [
-                [count, "" if each.columns <= allocated else f"{allocated} columns are allocated"]
-                for count, each in counts.items()
+                [count, "" if candidate.columns <= allocated else f"{allocated} columns are allocated"]
+                for count, candidate in counts.items()
             ],
             "lane": list(_lanes(form.shape)),
             "most_column": allocated - form.columns,

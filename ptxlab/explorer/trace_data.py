@@ -156,7 +156,7 @@ def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
         return f"{name} = {decimal(term.value)}{kept}"
     k, (factor_a, factor_b) = term.k[0], term.factors
     operator = {"xor": "xor", "and": "and"}.get(state.ins.bit_op or "", "·")
-    names, numbers = (f" · {each}" if each else "" for each in _scale_factors(state, trace, k))
+    names, numbers = (f" · {text}" if text else "" for text in _scale_factors(state, trace, k))
     elements = f"A[{term.row}][{k}] {operator} B[{k}][{term.column}]{names}"
     factors = f"{_factor(factor_a)} {operator} {_factor(factor_b)}{numbers}"
     return f"k = {k}: {elements} = {factors} = {decimal(term.value)}{kept}"

@@ -174,12 +174,12 @@ def _controls(transfer: TransferDocument) -> list[dict[str, Any]]:
         if transfer.has_memory:
             strides = sorted({*transfer.offered_strides, transfer.stride})
             controls.append(
-                _select("stride", [(str(each), str(each)) for each in strides], str(transfer.stride))
+                _select("stride", [(str(stride), str(stride)) for stride in strides], str(transfer.stride))
             )
     elif isinstance(transfer, TensorMemoryTransfer):
         controls += _address_controls(transfer)
     if len(transfer.elements) > 1:
-        options = [(each, each) for each in transfer.elements]
+        options = [(element, element) for element in transfer.elements]
         controls.append(_select("element", options, transfer.element))
     return controls
 
@@ -201,7 +201,7 @@ def _select(name: str, options: list[tuple[str, str]], value: str) -> dict[str, 
         "name": name,
         "label": label,
         "hint": hint,
-        "options": [list(each) for each in options],
+        "options": [list(option) for option in options],
         "value": value,
     }
 

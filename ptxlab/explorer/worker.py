@@ -37,7 +37,7 @@ class Tab:
         self._session = session
         answers: list[Outgoing] = []
         for message in json.loads(waiting):
-            answers += [each for each in session.handle(message) if each["method"] == "custom"]
+            answers += [answer for answer in session.handle(message) if answer["method"] == "custom"]
         if problem is not None:
             session.presenter.refuse(problem)
             session.page_model.take_waiting()
@@ -46,7 +46,7 @@ class Tab:
     def handle(self, message: str) -> list[Encoded]:
         """The answers to a message of the page, as JSON."""
         assert self._session is not None, "the worker opens a session first"
-        return [encode(each) for each in self._session.handle(json.loads(message))]
+        return [encode(answer) for answer in self._session.handle(json.loads(message))]
 
 
 def encode(message: Outgoing) -> Encoded:

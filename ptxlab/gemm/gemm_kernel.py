@@ -63,7 +63,7 @@ class Row:
         constants = dict(self.constants)
         for constant, value in changes.items():
             if constant.upper() not in constants:
-                names = listing(each.lower() for each in constants)
+                names = listing(known_name.lower() for known_name in constants)
                 raise PtxlabError(f"{name} has no constant {quoted(constant)}; there are {names}")
             constants[constant.upper()] = as_int(value, constant)
         return constants

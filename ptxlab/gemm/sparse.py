@@ -186,7 +186,7 @@ class SparseRung(GemmKernel):
         target = self.rows_of_product(call, d)
         arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
         if self.asynchronous:
-            encoded = [encode_tensor_map(each).tobytes() for each in self.maps(left, right, target)]
+            encoded = [encode_tensor_map(tma_map).tobytes() for tma_map in self.maps(left, right, target)]
             arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
         else:
             arguments += [np.int32(left.pitch), np.int32(right.pitch)]

@@ -384,8 +384,10 @@ def _refusal(target: str, log: str, file: str) -> PtxlabError:
     else:
         place = f"{message['file']}({message['line']})"
         if message["file"].removeprefix("./").startswith(_FOLDER):
-            includes = [each for each in _INCLUDED.finditer(log, 0, message.start()) if each["file"] == file]
-            calls = [each for each in _NOTE.finditer(log) if each["file"] == file]
+            includes = [
+                include for include in _INCLUDED.finditer(log, 0, message.start()) if include["file"] == file
+            ]
+            calls = [note for note in _NOTE.finditer(log) if note["file"] == file]
             outer = includes[-1:] or calls[:1]
             place = f"{file}({outer[0]['line']})" if outer else place
         sentence = f"{place}: error: {message['text']}"

@@ -89,7 +89,7 @@ def plan(form: Form, chains: Sequence[int] | None = None) -> list[tuple[int, Thr
             chains = (1, 8) if form.n < _WIDE_N else (1,)
         elif isinstance(form, TransferForm) and stores(form):
             chains = (8,)
-    kernels: list[tuple[int, Through]] = [(each, "C") for each in chains]
+    kernels: list[tuple[int, Through]] = [(count, "C") for count in chains]
     if isinstance(form, MmaForm) and form.lanes == 32:
         kernels.append((1, "A"))
     return kernels
@@ -308,7 +308,7 @@ def measure_built(
             "each SM, and so many chains as leave room for them"
         )
     # By cycles, not by time: the clock changes from point to point.
-    points.sort(key=lambda each: each[0].clock / each[0].per_second)
+    points.sort(key=lambda point: point[0].clock / point[0].per_second)
     first, kernel = points[0]
     sustained_point = None
     with gpu_timer.loaded(kernel) as function:
@@ -347,9 +347,9 @@ def _try_points(
                 latency[kernel.through] = gpu_timer.latency(kernel, function)
             if kernel.through == "A" or kernel.loop.one_row:
                 continue
-            for each in warps:
-                if form.lanes <= each * 32 <= kernel.loop.threads:
-                    points.append((gpu_timer.point(kernel, function, each, seconds), kernel))
+            for count in warps:
+                if form.lanes <= count * 32 <= kernel.loop.threads:
+                    points.append((gpu_timer.point(kernel, function, count, seconds), kernel))
     return latency, points
 
 
@@ -573,7 +573,7 @@ def _compiled(
         try:
             while True:
                 for form, planned in islice(rest, _AHEAD * workers - len(waiting)):
-                    builds = [pool.submit(_try_to_build, form, target, *each, contents) for each in planned]
+                    builds = [pool.submit(_try_to_build, form, target, *job, contents) for job in planned]
                     waiting.append((form, builds))
                 if not waiting:
                     return

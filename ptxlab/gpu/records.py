@@ -425,8 +425,8 @@ def _conditions_of(point: Point) -> str:
 def _grid(result: Measurement) -> Iterator[str]:
     rates = {(point.warps, point.chains): point.per_second for point in reversed(result.points)}
     warps, chains = (sorted({key[i] for key in rates}) for i in (0, 1))
-    yield "      " + "".join(f"{each:>9}" for each in chains)
+    yield "      " + "".join(f"{count:>9}" for count in chains)
     for row in warps:
-        cells = (rates.get((row, each)) for each in chains)
+        cells = (rates.get((row, count)) for count in chains)
         texts = ("" if rate is None else f"{rate * work(result.form) / 1e12:.4g}" for rate in cells)
         yield f"  {row:>4}" + "".join(f"{text:>9}" for text in texts)

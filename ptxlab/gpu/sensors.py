@@ -118,7 +118,9 @@ def power_samples(begin: float, end: float) -> list[float]:
     try:
         kind = nvml.SamplingType.TOTAL_POWER_SAMPLES
         _, samples = nvml.device_get_samples(device, kind, int(begin * 1e6))
-        pairs = [(int(each.time_stamp), int(each._data["sample_value"]["ui_val"][0])) for each in samples]
+        pairs = [
+            (int(sample.time_stamp), int(sample._data["sample_value"]["ui_val"][0])) for sample in samples
+        ]
     except Exception:  # as above; also where there are no new samples
         return []
     return [milliwatts / 1000 for stamp, milliwatts in pairs if begin * 1e6 < stamp <= end * 1e6]

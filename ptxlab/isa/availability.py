@@ -244,7 +244,7 @@ def availability(opcode: str, others: Iterable[str] = ()) -> Availability:
 def _availability(opcode: str, others: frozenset[str]) -> Availability:
     name, *parts = opcode.split(".")
     types = [part for part in parts if part.startswith(_TYPE_STARTS) and any(map(str.isdigit, part))]
-    dotted_parts, dotted_types = ("." + "".join(f"{part}." for part in each) for each in (parts, types))
+    dotted_parts, dotted_types = ("." + "".join(f"{part}." for part in group) for group in (parts, types))
     return Availability(
         tuple(row for row in _rows_of(name) if row.matches(dotted_parts, dotted_types, others))
     )

@@ -337,7 +337,7 @@ def _shape(tokens: list[str]) -> str | None:
 
 def _distance(tokens: list[str], legal: list[str]) -> int:
     """The distance between two shapes; 0 if one is missing."""
-    sizes = [[int(size) for size in re.findall(r"\d+", _shape(each) or "")] for each in (tokens, legal)]
+    sizes = [[int(size) for size in re.findall(r"\d+", _shape(words) or "")] for words in (tokens, legal)]
     return sum(abs(x - y) for x, y in zip(*sizes, strict=False))
 
 

@@ -373,7 +373,7 @@ def _copy_formula(form: Tcgen05Transfer) -> str:
     layout = _copy_layout(form)
     counters = (("row", layout.row), ("word", layout.column), ("copy", layout.copy))
     terms = [index_terms(counter, modes) for counter, modes in counters]
-    lane, column = (" + ".join(term for each in terms for term in each[axis]) for axis in (0, 1))
+    lane, column = (" + ".join(term for factors in terms for term in factors[axis]) for axis in (0, 1))
     lines = [f"lane   = {lane}", f"column = {column}"]
     if layout.copies > 1:
         lines.append(f"copy   = 0..{layout.copies - 1}")

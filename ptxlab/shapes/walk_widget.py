@@ -148,8 +148,8 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
     def _numbered(self, stop: int | str) -> int:
         if not isinstance(stop, str):
             return as_index(stop, "stop", len(self.stops))
-        for number, each in enumerate(self.stops):
-            if stop == each.title or any(form.mnemonic == stop for form in each.forms):
+        for number, listed in enumerate(self.stops):
+            if stop == listed.title or any(form.mnemonic == stop for form in listed.forms):
                 return number
         raise PtxlabError(
             f"this walk has no stop with {quoted(stop)}; it goes from 0 to {len(self.stops) - 1}"
@@ -174,8 +174,8 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             **_facts(self.stop),
             "verdict": self.verdict,
             "stops": [
-                {"title": each.title, "done": each.name in right, "images": _images(each)}
-                for each in self.stops
+                {"title": stop.title, "done": stop.name in right, "images": _images(stop)}
+                for stop in self.stops
             ],
         }
 
@@ -195,7 +195,7 @@ def _has_matrices(stop: Stop) -> bool:
 
 def _opened(stop: Stop, every: Sequence[Stop]) -> Any:
     """The form that an Explorer opens with: that of the stop, or of the first with matrices."""
-    return next(each for each in (stop, *every) if _has_matrices(each)).form
+    return next(candidate for candidate in (stop, *every) if _has_matrices(candidate)).form
 
 
 def _call(stop: Stop) -> str:
@@ -308,9 +308,9 @@ def _fragments(stop: Stop) -> list[dict[str, Any]]:
 
 def _fragments_html(stop: Stop) -> str:
     cards = [
-        f'<figure style="margin:0 18px 8px 0"><figcaption>{escape(each["title"])}</figcaption>'
-        f"<div>{_image_tag(each)}</div><pre>{escape(each['formula'])}</pre></figure>"
-        for each in _fragments(stop)
+        f'<figure style="margin:0 18px 8px 0"><figcaption>{escape(fragment["title"])}</figcaption>'
+        f"<div>{_image_tag(fragment)}</div><pre>{escape(fragment['formula'])}</pre></figure>"
+        for fragment in _fragments(stop)
     ]
     return f'<div style="display:flex;flex-wrap:wrap">{"".join(cards)}</div>'
 
@@ -332,7 +332,7 @@ def glance_html(every: Sequence[Stop]) -> str:
     cards = "".join(
         f'<div style="border-top:1px solid {EDGE};padding:6px 0" title="{escape(stop.what_changed)}">'
         f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{_breakable(stop.title)}</a>'
-        f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
+        f"<div>{''.join(_image_tag(image) for image in _images(stop))}</div>"
         f'<small style="opacity:0.75">{escape(forms_summary(stop.forms))}</small></div>'
         for stop in every
     )

@@ -197,7 +197,7 @@ class BypassingLanes:
             frontier = [index]
             while frontier:
                 following = set(successors(instructions, frontier.pop())) - reachable
-                following = {each for each in following if each < len(instructions)}
+                following = {target for target in following if target < len(instructions)}
                 reachable |= following
                 frontier += following
             self._reachable_from[key] = frozenset(reachable - _ends(instructions))

@@ -68,7 +68,7 @@ class RegisterOperands:
     @property
     def nbytes(self) -> int:
         """Bytes of all registers."""
-        return sum(len(each) for each in self.registers.values()) * 4 * self.threads
+        return sum(len(values) for values in self.registers.values()) * 4 * self.threads
 
     def computed(self) -> RegisterOperands:
         """The same without deferred registers."""
@@ -196,7 +196,7 @@ class _Group:
 
         It is [tasks, registers, instructions, threads].
         """
-        groups = [self, *(each for each in others if isinstance(each, _Group))]
+        groups = [self, *(group for group in others if isinstance(group, _Group))]
         arrays = {}
         for name in self.items[0]:
             rows = self._initial_c() if name == "c" else self._gathered(name, groups)
@@ -287,9 +287,9 @@ class _Warpgroups:
 
     def compute(self, others: Sequence[_Task], model: str | None) -> NDArray[Any]:
         """D of this task and of others, as in `_Group`: [tasks, warpgroups, 128, registers]."""
-        tasks = [self.operands, *(each.operands for each in others if isinstance(each, _Warpgroups))]
+        tasks = [self.operands, *(task.operands for task in others if isinstance(task, _Warpgroups))]
         first = self.operands.computed()
-        arrays = {name: np.stack([each.arrays[name] for each in tasks]) for name in self.operands.arrays}
+        arrays = {name: np.stack([task.arrays[name] for task in tasks]) for name in self.operands.arrays}
         with np.errstate(all="ignore"):
             return accumulate(
                 Operation(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model

@@ -463,7 +463,7 @@ class Memory:
             self._recent[instruction.line] = buffer
             return [BufferAccess(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer)]
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
-        sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
+        sizes = np.array([allocation.size for allocation in self.buffers], dtype=np.int64)
         outside = numbers < 0
         if len(sizes):
             outside |= addresses - self._starts[numbers] > sizes[numbers] - width

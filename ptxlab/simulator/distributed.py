@@ -102,7 +102,7 @@ def simulate_on(executor: Executor, image: ModuleImage, setup: Setup, show: bool
         for task, outcome in outcomes:
             gathered.add(outcome)
             parts.append(outcome)
-            if setup.limit is not None and sum(each.warps for each in gathered.profile) > setup.limit:
+            if setup.limit is not None and sum(executed.warps for executed in gathered.profile) > setup.limit:
                 raise limit_error(setup.limit)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)

@@ -590,12 +590,12 @@ class HazardLog:
     @property
     def hazards(self) -> list[Hazard]:
         """What can give wrong results, by line."""
-        return [each for each in self.findings if each.grade == "hazard"]
+        return [finding for finding in self.findings if finding.grade == "hazard"]
 
     @property
     def notes(self) -> list[Hazard]:
         """What PTX requires and hardware has not been seen to need, by line."""
-        return [each for each in self.findings if each.grade == "note"]
+        return [finding for finding in self.findings if finding.grade == "note"]
 
     def extend(self, findings: Sequence[Hazard]) -> None:
         """Add findings of other processes; those of the same kind and lines count together."""
@@ -624,7 +624,10 @@ class HazardLog:
         """Add a violation in a batch; those of one kind and one pair of lines are one hazard."""
         kind, instruction, remedy = violation.kind, violation.instruction, violation.remedy
         pair = (instruction, violation.other)
-        key = (kind, tuple((each.source_line, each.call_line) for each in pair if each is not None))
+        key = (
+            kind,
+            tuple((involved.source_line, involved.call_line) for involved in pair if involved is not None),
+        )
         known = self._hazards.get(key)
         if known is not None:
             known = replace(known, count=known.count + len(violation.threads))

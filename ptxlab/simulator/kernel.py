@@ -114,7 +114,8 @@ class Kernel(Displayed):
     def parameters(self) -> tuple[str, ...]:
         """What it takes, in PTX's types; ``b8[128]`` is a struct."""
         return tuple(
-            f"{each.type}[{each.count}]" if each.array else each.type for each in self.function.parameters
+            f"{parameter.type}[{parameter.count}]" if parameter.array else parameter.type
+            for parameter in self.function.parameters
         )
 
     @property
@@ -125,7 +126,7 @@ class Kernel(Displayed):
     @property
     def source_lines(self) -> frozenset[int]:
         """The lines of the source that became instructions."""
-        return frozenset(each.source_line for each in self.function.instructions)
+        return frozenset(instruction.source_line for instruction in self.function.instructions)
 
     def __repr__(self) -> str:
         compiled = f", compiled by {self.compiler}" if self.compiler.startswith("Clang") else ""
@@ -188,7 +189,7 @@ class Kernel(Displayed):
         if model is not None and not is_name(model, GENERATIONS):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         as_check(check)
-        if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
+        if not is_a(observers, tuple, list) or not all(is_a(observer, Observer) for observer in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         limit = None if limit is None else as_int(limit, "limit")
         if limit is not None and limit < 0:
@@ -246,7 +247,7 @@ class Kernel(Displayed):
         """The module, and a launch of it with these arguments."""
         values = check_arguments(self.function, arguments, self.title)
         image = self._decoded(shape.shared)
-        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
+        if any(instruction.parts[0] == "wgmma" for instruction in self.module.instructions):
             shape = replace(shape, unit=128)
         return image, Setup(shape, tuple(values))
 
@@ -287,10 +288,10 @@ class Kernel(Displayed):
         if len(self._texts) > 1 or self._is_cuda:
             code = self._machine_code(device_target())
         passed = [
-            Members(each.size, [(offset, _passed(value)) for offset, value, _ in each.members])
-            if isinstance(each, Struct)
-            else _passed(each)
-            for each in values
+            Members(argument.size, [(offset, _passed(value)) for offset, value, _ in argument.members])
+            if isinstance(argument, Struct)
+            else _passed(argument)
+            for argument in values
         ]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
@@ -333,7 +334,7 @@ class Kernel(Displayed):
                 "optimisation"
             )
         count = len(list(self.module.instructions))
-        functions = tuple(name for name, each in self.module.functions.items() if not each.entry)
+        functions = tuple(name for name, function in self.module.functions.items() if not function.entry)
         code = machine_code(self._texts, self.name, timing.target, count, functions)
         ptx = self.source is self.ptx
         predict = partial(profile, image, setup, code, timing, name=self.title, ptx=ptx)
@@ -413,7 +414,7 @@ class Kernel(Displayed):
         """The argument with addresses in place of arrays on the GPU, which are added to `on_gpu` by name."""
         if isinstance(argument, tuple):
             members = [
-                self._on_host(each, f"{name}[{number}]", on_gpu) for number, each in enumerate(argument)
+                self._on_host(member, f"{name}[{number}]", on_gpu) for number, member in enumerate(argument)
             ]
             return tuple(members)
         array = as_gpu_array(argument.array if isinstance(argument, TensorMap) else argument, name)
@@ -504,7 +505,9 @@ def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
     """Where the compiler put nothing but a trap, it states no line: the trap gets that of its function."""
     functions = {}
     for name, function in module.functions.items():
-        if not any(each.by_compiler and each.location is None for each in function.instructions):
+        if not any(
+            instruction.by_compiler and instruction.location is None for instruction in function.instructions
+        ):
             continue
         begins = re.search(rf"\b{plain_name(name).rpartition('::')[2]}\s*\([^;{{}}]*\)\s*\{{", source)
         if begins is not None:
@@ -512,8 +515,10 @@ def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
             functions[name] = replace(
                 function,
                 instructions=tuple(
-                    replace(each, location=location) if each.by_compiler and each.location is None else each
-                    for each in function.instructions
+                    replace(instruction, location=location)
+                    if instruction.by_compiler and instruction.location is None
+                    else instruction
+                    for instruction in function.instructions
                 ),
             )
     return replace(module, functions=module.functions | functions) if functions else module
@@ -521,7 +526,7 @@ def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
 
 def _python_origin(function: Function) -> str | None:
     """The text of the Python file or notebook cell that the lines of PTX refer to; None if not known."""
-    places = [each.source for each in function.instructions if each.source is not None]
+    places = [instruction.source for instruction in function.instructions if instruction.source is not None]
     files = {place.file for place in places}
     if len(files) != 1 or not (file := files.pop()).endswith(".py"):
         return None
@@ -540,7 +545,7 @@ def _restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
             arrays += [value.memory, *value.reaches]
         elif isinstance(value, TensorMap | MapPointer):
             arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
-    copies = [(each, each.copy()) for each in arrays if each.flags.writeable]
+    copies = [(array, array.copy()) for array in arrays if array.flags.writeable]
     try:
         yield
     finally:

@@ -187,7 +187,7 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
     values = list(values_of(arguments))
     order = {name: number for number, (name, _) in enumerate(values)}
     sized = [(name, value) for name, value in values if isinstance(value, Pointer) and value.memory.nbytes]
-    sized.sort(key=lambda each: (each[1].memory.ctypes.data, each[1].memory.nbytes, order[each[0]]))
+    sized.sort(key=lambda entry: (entry[1].memory.ctypes.data, entry[1].memory.nbytes, order[entry[0]]))
     same: dict[int, Pointer] = {}  # the pointer that stands for an array, by the array's id
     for (left_name, left), (right_name, right) in pairwise(sized):
         left_start, right_start = left.memory.ctypes.data, right.memory.ctypes.data
@@ -202,7 +202,7 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
         if left.memory is not right.memory:
             left = same.get(id(left.memory), left)
             chosen = left if left.memory.flags.writeable else right
-            same |= {id(each.memory): chosen for each in (left, right)}
+            same |= {id(pointer.memory): chosen for pointer in (left, right)}
 
     def joined(value: _Value) -> _Value:
         if not isinstance(value, Pointer):
@@ -211,10 +211,10 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
         return replace(chosen, offset=value.offset, phase=value.phase, reaches=value.reaches)
 
     return [
-        replace(each, members=tuple((at, joined(value), name) for at, value, name in each.members))
-        if isinstance(each, Struct)
-        else joined(each)
-        for each in arguments
+        replace(argument, members=tuple((at, joined(value), name) for at, value, name in argument.members))
+        if isinstance(argument, Struct)
+        else joined(argument)
+        for argument in arguments
     ]
 
 

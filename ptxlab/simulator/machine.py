@@ -159,9 +159,11 @@ class Machine:
         self.memory = launch.memory
         self.observers = launch.observers
         #: Observers of every instruction, and of every guard.
-        self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
+        self._listeners = [
+            observer for observer in launch.observers if type(observer).executed is not Observer.executed
+        ]
         self._guard_listeners = [
-            each for each in launch.observers if type(each).guarded is not Observer.guarded
+            observer for observer in launch.observers if type(observer).guarded is not Observer.guarded
         ]
         self.barriers: Barriers[tuple[Frame, PtxInstruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
@@ -603,15 +605,15 @@ class Machine:
     def _check_stuck(self) -> None:
         """Report a deadlock if threads still wait."""
         stuck = [
-            (each.step.instruction, each.threads, self._missing_lanes(each))
-            for each in self._converging.values()
+            (waiting.step.instruction, waiting.threads, self._missing_lanes(waiting))
+            for waiting in self._converging.values()
         ]
-        for each, _ in self._sleeping:
-            step = each.step
+        for waiting, _ in self._sleeping:
+            step = waiting.step
             why = "for the barrier of its cluster"
             if step.explain is not None:
-                why = step.explain(self, each.frame, each.threads)
-            stuck.append((step.instruction, each.threads, why))
+                why = step.explain(self, waiting.frame, waiting.threads)
+            stuck.append((step.instruction, waiting.threads, why))
         for waiting, probe in self._spinning:
             why = "for another value than what they read again and again, which nobody writes"
             if self._begun < self.batch.grid.block_count:
@@ -662,7 +664,7 @@ class Machine:
         arrived, expected = self.barriers.state(block, number)
         first = block * self.batch.block_lanes
         lanes = np.arange(first, first + self.batch.block_lanes)
-        waiting = [each.indices for _, which, each in self.barriers.waiting() if which == number]
+        waiting = [group.indices for _, which, group in self.barriers.waiting() if which == number]
         absent = lanes[self.batch.valid[lanes] & ~np.isin(lanes, np.concatenate(waiting))]
         exited = absent[~self.batch.alive[absent]]
         text = f"for barrier {number}, which {arrived} of {expected} threads have reached"

@@ -130,12 +130,16 @@ class ModuleImage:
     @property
     def used(self) -> list[Function]:
         """The functions that the kernel may execute: itself, and those of the module that are no kernels."""
-        return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
+        return [
+            function
+            for function in self.module.functions.values()
+            if function is self.entry or not function.entry
+        ]
 
     @cached_property
     def polls(self) -> bool:
         """Whether blocks may wait for others: whether they may poll global memory."""
-        return any(polls(each) for function in self.used for each in function.instructions)
+        return any(polls(instruction) for function in self.used for instruction in function.instructions)
 
     @cached_property
     def spins(self) -> bool:
@@ -143,7 +147,7 @@ class ModuleImage:
         if not self.polls:
             return False
         for function in self.used:
-            places = [each.index for each in function.instructions if polls(each)]
+            places = [instruction.index for instruction in function.instructions if polls(instruction)]
             if places and not function.entry:
                 return True
             for branch in function.instructions:
@@ -165,34 +169,40 @@ class ModuleImage:
         }
         of_module = self.module.variables.values()
         return [
-            *(each for each in of_module if each.space != "shared" or each.name in named),
+            *(variable for variable in of_module if variable.space != "shared" or variable.name in named),
             *(
-                each
+                variable
                 for function in self.module.functions.values()
-                for each in function.variables
-                if each.space != "shared" or function is self.entry or not function.entry
+                for variable in function.variables
+                if variable.space != "shared" or function is self.entry or not function.entry
             ),
         ]
 
     def variables(self) -> list[SimulatedBuffer]:
         """The module's global and constant variables with their initial values."""
-        return [self._buffer(each) for each in self._variables if each.space in ("global", "const")]
+        return [
+            self._buffer(variable) for variable in self._variables if variable.space in ("global", "const")
+        ]
 
     def shared_variables(self, dynamic: int) -> list[tuple[str, int, int]]:
         """Names, addresses and sizes of the variables in shared memory."""
         return [
-            (plain_name(each.name), self.symbols[each.name], dynamic if each.count is None else each.size)
-            for each in self._variables
-            if each.space == "shared"
+            (
+                plain_name(variable.name),
+                self.symbols[variable.name],
+                dynamic if variable.count is None else variable.size,
+            )
+            for variable in self._variables
+            if variable.space == "shared"
         ]
 
     @property
     def shared_arrays(self) -> dict[str, tuple[int, int]]:
         """Where the variables in static shared memory begin and end, by their names in the PTX."""
         return {
-            each.name: (self.symbols[each.name], self.symbols[each.name] + each.size)
-            for each in self._variables
-            if each.space == "shared" and each.count is not None
+            variable.name: (self.symbols[variable.name], self.symbols[variable.name] + variable.size)
+            for variable in self._variables
+            if variable.space == "shared" and variable.count is not None
         }
 
     def _buffer(self, variable: Variable) -> SimulatedBuffer:
@@ -230,7 +240,11 @@ class ModuleImage:
         size = 0
         variables = [variable for variable in function.variables if variable.space in ("local", "param")]
         if not function.entry:
-            variables += [each for each in (*function.parameters, *function.returns) if each.space == "param"]
+            variables += [
+                parameter
+                for parameter in (*function.parameters, *function.returns)
+                if parameter.space == "param"
+            ]
         for variable in variables:
             size = _aligned(size, max(variable.align, 1))
             local[variable.name] = size

@@ -109,7 +109,7 @@ def profile(
         not together and clusters > len(warps) and (bool(values.branches) or max(costs) > _EVEN * min(costs))
     )
     if uneven:
-        more = [each for each in _typical(clusters, groups, _MAX_UNEVEN) if each not in chosen]
+        more = [candidate for candidate in _typical(clusters, groups, _MAX_UNEVEN) if candidate not in chosen]
         warps += _recorded(run, recorder, grid, more, together)
         costs = _costs(recorder, warps)
         uneven = max(costs) > _EVEN * min(costs)
@@ -155,7 +155,7 @@ def profile(
         name=name,
         simulated=simulated * cluster,
         by_values={
-            what: tuple(sorted({line_of(each, ptx) for each in instructions} - {0}))
+            what: tuple(sorted({line_of(instruction, ptx) for instruction in instructions} - {0}))
             for what, instructions in values._asdict().items()
             if instructions
         },
@@ -193,7 +193,9 @@ class _Patience(Observer):
 
 def _costs(recorder: Recorder, warps: list[list[int]]) -> list[float]:
     """For each cluster, the instructions that its warps execute."""
-    return [float(sum(len(run) for warp in each for run in recorder.streams.get(warp, []))) for each in warps]
+    return [
+        float(sum(len(run) for warp in group for run in recorder.streams.get(warp, []))) for group in warps
+    ]
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ def _recorded(
                 f"{threads:,} threads, and the limit is {_MAX_TOGETHER:,}; take a smaller grid"
             )
         run.chosen(grid.block_numbers(0, grid.block_count))
-        recorder.keep({warp for each in warps for warp in each})
+        recorder.keep({warp for group in warps for warp in group})
     return warps
 
 

@@ -56,9 +56,9 @@ class RegisterFile:
     @property
     def nbytes(self) -> int:
         """Bytes that the registers take."""
-        arrays = [each for each in self._registers if isinstance(each, np.ndarray)]
-        arrays += [each.values for each in self._parts if each is not None]
-        return sum(each.nbytes for each in arrays)
+        arrays = [register for register in self._registers if isinstance(register, np.ndarray)]
+        arrays += [part.values for part in self._parts if part is not None]
+        return sum(array.nbytes for array in arrays)
 
     def register(self, register: int) -> NDArray[Any] | None:
         """A register of all threads; None if it was never written."""

@@ -111,14 +111,16 @@ def line_of(instruction: PtxInstruction, ptx: bool) -> int:
 def merged(profiles: Iterable[Executed]) -> list[Executed]:
     """Profiles with those of the same instruction added up, in the order of the PTX."""
     totals: dict[tuple[int, int], Executed] = {}
-    for each in sorted(profiles, key=_place):
-        total = totals.get(_place(each))
+    for executed in sorted(profiles, key=_place):
+        total = totals.get(_place(executed))
         if total is not None:
             moved = Moved()
             moved.include(total.moved)
-            moved.include(each.moved)
-            each = Executed(each.instruction, total.warps + each.warps, total.threads + each.threads, moved)
-        totals[_place(each)] = each
+            moved.include(executed.moved)
+            executed = Executed(
+                executed.instruction, total.warps + executed.warps, total.threads + executed.threads, moved
+            )
+        totals[_place(executed)] = executed
     return list(totals.values())
 
 
@@ -229,8 +231,8 @@ class Result(Displayed):
     _products: Products = field(default_factory=lambda: Products(0), repr=False)
 
     def __post_init__(self) -> None:
-        for each in self.profile:
-            self.counts[each.instruction.opcode] += each.warps
+        for executed in self.profile:
+            self.counts[executed.instruction.opcode] += executed.warps
         for number, line in self.by_line().items():
             self.lines[number] += line.warps
             if line.conflicts:
@@ -246,25 +248,25 @@ class Result(Displayed):
         """
         ptx = as_flag(ptx, "ptx") or self.source == self.ptx
         profiles: dict[int, LineProfile] = {}
-        for each in self.profile:
-            number = line_of(each.instruction, ptx)
-            profiles.setdefault(number, LineProfile(number)).add(each)
+        for executed in self.profile:
+            number = line_of(executed.instruction, ptx)
+            profiles.setdefault(number, LineProfile(number)).add(executed)
         return dict(sorted(profiles.items()))
 
     @property
     def kinds(self) -> Counter[str]:
         """Instructions executed by warps, by what they are: "mma", "ld.shared", "bar", ..."""
         total: Counter[str] = Counter()
-        for each in self.profile:
-            total[_kind(each.instruction)] += each.warps
+        for executed in self.profile:
+            total[_kind(executed.instruction)] += executed.warps
         return total
 
     @property
     def bytes(self) -> dict[str, int]:
         """Bytes that threads moved, e.g. ``{"global read": 4096, "shared write": 4096}``."""
         total: Counter[tuple[str, str]] = Counter()
-        for each in self.profile:
-            total += each.moved.bytes
+        for executed in self.profile:
+            total += executed.moved.bytes
         return {f"{space} {kind}": count for (space, kind), count in sorted(total.items())}
 
     @property
@@ -355,8 +357,8 @@ class Result(Displayed):
 
     def __str__(self) -> str:
         lines = [repr(self)]
-        lines += [f"hazard: {each.sentence}" for each in self.hazards]
-        lines += [f"note: {each.sentence} ({each.evidence})" for each in self.notes]
+        lines += [f"hazard: {hazard.sentence}" for hazard in self.hazards]
+        lines += [f"note: {note.sentence} ({note.evidence})" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -379,11 +381,11 @@ def work_of(profiles: Iterable[Executed], touched: Footprint, blocks: int) -> Wo
     tensor: Counter[tuple[str, str]] = Counter()
     fma: Counter[str] = Counter()
     past_l1 = wavefronts = 0
-    for each in profiles:
-        moved = each.moved
+    for executed in profiles:
+        moved = executed.moved
         if moved.multiply_adds:
             tensor[moved.operand_type, moved.accumulator] += moved.multiply_adds
-        name, count = each.fma
+        name, count = executed.fma
         if count:
             fma[name] += count
         past_l1 += moved.sectors_past_l1

@@ -159,7 +159,7 @@ class Run:
             self._output.write,
             setup.model,
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and image.polls,
-            cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
+            cancels=any(instruction.parts[:2] == _CANCEL for instruction in image.module.instructions),
             assembled=setup.assembled,
         )
         resident_blocks = setup.resident_blocks

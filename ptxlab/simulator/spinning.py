@@ -23,7 +23,9 @@ _MAX_READS = 32  # in an iteration
 def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
     """Whether an instruction may change more than registers, or reads a clock."""
     clocks = ("%clock", "%globaltimer")
-    if any(isinstance(each, Special) and each.name.startswith(clocks) for each in instruction.operands):
+    if any(
+        isinstance(operand, Special) and operand.name.startswith(clocks) for operand in instruction.operands
+    ):
         return True
     return (
         not is_scalar
@@ -90,7 +92,7 @@ class Probe:
 
     def is_outdated(self) -> bool:
         """Whether one of the bytes that were read has changed."""
-        return any(not np.array_equal(each.data[each.places], each.content) for each in self._reads)
+        return any(not np.array_equal(read.data[read.places], read.content) for read in self._reads)
 
     @property
     def instruction(self) -> PtxInstruction:

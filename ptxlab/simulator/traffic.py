@@ -56,9 +56,9 @@ class Moved:
 
     def include(self, other: Moved) -> None:
         """Add what another instruction moved, or the same in other blocks."""
-        for each in fields(Moved):
-            mine, its = getattr(self, each.name), getattr(other, each.name)
-            setattr(self, each.name, mine or its if isinstance(mine, str | bool) else mine + its)
+        for counter in fields(Moved):
+            mine, its = getattr(self, counter.name), getattr(other, counter.name)
+            setattr(self, counter.name, mine or its if isinstance(mine, str | bool) else mine + its)
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ class Traffic(Observer):
         sectors = -(-counts // SECTOR)
         entry.sectors_past_l1 += int(sectors.sum())
         entry.bytes["global", kind] += int(counts.sum())
-        number = next((number for number, each in enumerate(self._maps) if each is tensor), -1)
+        number = next((number for number, tensor_map in enumerate(self._maps) if tensor_map is tensor), -1)
         for start, count in zip(starts.tolist(), sectors.tolist(), strict=True):
             self.touched.boxes[number, tuple(start), kind] = count
 

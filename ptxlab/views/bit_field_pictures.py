@@ -305,31 +305,33 @@ def formats(*names: str, title: bool = True) -> Picture:
     if len(names) > len(DTYPES):
         raise PtxlabError(f"formats: found {len(names)} names; there are {len(DTYPES)} element types")
     types = [dtype(name) for name in names]
-    width = max(each.bits for each in types)
+    width = max(element.bits for element in types)
     cells: list[Cell] = []
     hover = np.full((len(types), width), "", dtype=object)
-    for row, each in enumerate(types):
-        column = width - each.bits
+    for row, element in enumerate(types):
+        column = width - element.bits
         if column:
             cells.append(Cell(row, 0, 1, column, (), role="blank"))
-        for name, bits, role in _fields_of_type(each):
+        for name, bits, role in _fields_of_type(element):
             label = f"{name} {bits}"
             if bits < 5:
                 label = _SHORT[name] if name in ("sign", "ignored") else f"{_SHORT[name]}{bits}"
             cells.append(Cell(row, column, 1, bits, (label,), role=role))
             for place in range(column, column + bits):
-                hover[row, place] = f"{each.name} bit {width - 1 - place}\n{name}{_about(each, name, bits)}"
+                hover[row, place] = (
+                    f"{element.name} bit {width - 1 - place}\n{name}{_about(element, name, bits)}"
+                )
             column += bits
     numbered = [place for place in range(width) if (width - 1 - place) % 4 == 0 or place == 0]
     grid = Grid(
         (len(types), width),
         tuple(cells),
         hover,
-        tuple(Header(row, 1, (each.name,)) for row, each in enumerate(types)),
+        tuple(Header(row, 1, (element.name,)) for row, element in enumerate(types)),
         tuple(Header(place, 1, (str(width - 1 - place),)) for place in numbered),
         axes=("", "bit"),
         density="close",
-        boxes=tuple((row, width - each.bits, 1, each.bits) for row, each in enumerate(types)),
+        boxes=tuple((row, width - element.bits, 1, element.bits) for row, element in enumerate(types)),
     )
     notes = (
         "S, blue: sign",
@@ -337,7 +339,7 @@ def formats(*names: str, title: bool = True) -> Picture:
         "m3: 3 fraction (mantissa) bits",
         "the highest bit is at the left",
     )
-    heading = f"Bit fields of {', '.join(each.name for each in types)}"
+    heading = f"Bit fields of {', '.join(element.name for element in types)}"
     return Picture(heading, notes, (grid,)).with_title(title)
 
 

@@ -179,8 +179,8 @@ class LineChart:
 
     def colour_of(self, line: Line) -> str:
         """The colour of a line: its own, or the next one that no line names."""
-        free = [hue for hue in _HUES if hue not in {each.colour for each in self.lines}]
-        unnamed = [each for each in self.lines if not each.colour]
+        free = [hue for hue in _HUES if hue not in {other.colour for other in self.lines}]
+        unnamed = [other for other in self.lines if not other.colour]
         name = line.colour or (free or _HUES)[unnamed.index(line) % len(free or _HUES)]
         return palette.HUES[name]
 
@@ -254,7 +254,7 @@ def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
     if not step:
         rough = most / wanted or 1.0
         power = 10.0 ** math.floor(math.log10(rough))
-        step = min(power * each for each in _STEPS if power * each >= rough * 0.999)
+        step = min(power * digit for digit in _STEPS if power * digit >= rough * 0.999)
     values = [step * i for i in range(math.ceil(most / step - 1e-9) + 1)]
     return [int(value) if value == int(value) else value for value in values]
 

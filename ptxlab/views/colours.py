@@ -127,9 +127,11 @@ def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False)
         noun = "columns" if tensor else "registers"
         hues = range(min(words, 8))
         numbers = [list(range(hue, words, 8)) for hue in hues]
-        texts = [str(each[0]) if len(each) == 1 else f"{each[0]}, {each[1]}" for each in numbers]
-        texts = [f"{text} ..." if len(each) > 2 else text for text, each in zip(texts, numbers, strict=True)]
-        tooltips = [f"{noun} {', '.join(map(str, each))}" for each in numbers]
+        texts = [str(group[0]) if len(group) == 1 else f"{group[0]}, {group[1]}" for group in numbers]
+        texts = [
+            f"{text} ..." if len(group) > 2 else text for text, group in zip(texts, numbers, strict=True)
+        ]
+        tooltips = [f"{noun} {', '.join(map(str, group))}" for group in numbers]
         return (colour_key(noun, texts, [hue * 4 + 1 for hue in hues], tooltips),)
     if colour == "warp" and lanes > 32:
         warps = range(min(lanes // 32, 4))

@@ -409,9 +409,9 @@ def _static_panel(panel: Panel) -> list[str]:
     for i, cell in enumerate(grid.cells):
         owners[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = i
     paints = [(LIGHT.paper, 0.0) if cell.role == "blank" else paint(cell) for cell in grid.cells]
-    numbers = {each: i for i, each in enumerate(dict.fromkeys(paints))}
-    rgb = b"".join(bytes.fromhex(palette.mix(*each, LIGHT.paper)[1:]) for each in numbers)
-    colours = np.array([numbers[each] for each in paints], dtype=np.uint8)
+    numbers = {colour: i for i, colour in enumerate(dict.fromkeys(paints))}
+    rgb = b"".join(bytes.fromhex(palette.mix(*colour, LIGHT.paper)[1:]) for colour in numbers)
+    colours = np.array([numbers[colour] for colour in paints], dtype=np.uint8)
     left, top, width, height = panel.box(Cell(0, 0, *grid.shape, ()))
     box = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}"'
     pixels = base64.b64encode(png(colours[owners], rgb)).decode()

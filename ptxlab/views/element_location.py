@@ -207,8 +207,8 @@ class ElementLocations:
         ctas = self.operand.ctas
         if ctas == 1 or self.operand.axes[0] != "m":
             return ()
-        each = self.lanes.shape[0] // ctas
-        return tuple(Header(cta * each, each, (f"CTA {cta}",)) for cta in range(ctas))
+        per_cta = self.lanes.shape[0] // ctas
+        return tuple(Header(cta * per_cta, per_cta, (f"CTA {cta}",)) for cta in range(ctas))
 
     def edges(self) -> tuple[list[int], list[int]]:
         """Rows and columns at which another warp or CTA begins."""
@@ -304,9 +304,9 @@ class _InRegisters(ElementLocations):
         warps = self.operand.lanes // _WARP
         if warps == 1:
             return ()
-        each = self.lanes.shape[0] // warps
+        per_warp = self.lanes.shape[0] // warps
         return tuple(
-            Header(warp * each, each, (f"warp {warp}", f"threads {index_range(_WARP * warp, _WARP)}"))
+            Header(warp * per_warp, per_warp, (f"warp {warp}", f"threads {index_range(_WARP * warp, _WARP)}"))
             for warp in range(warps)
         )
 
@@ -325,8 +325,8 @@ class _InRegisters(ElementLocations):
                 f"{self.operand.holder}s, which are "
                 f"{noun} {listing(range(warps))}"
             )
-        each = rows // warps
-        return range(warp * each, (warp + 1) * each), range(columns)
+        per_warp = rows // warps
+        return range(warp * per_warp, (warp + 1) * per_warp), range(columns)
 
     def check_lane(self, lane: int) -> int:
         return self.operand.place(lane, 0).lane
@@ -482,11 +482,11 @@ def where(
     if op.space == "tensor":
         return _table([place.cells(op) for place in op.where(row, column)])
     cells = [place.cells(op) | _read_with(op, copy) for copy, place in enumerate(op.where(row, column))]
-    return _table(cells, tuple((each["lane"],) for each in cells))
+    return _table(cells, tuple((cell["lane"],) for cell in cells))
 
 
 def _table(cells: Sequence[Cells], lanes: tuple[tuple[Any, ...], ...] = ()) -> Table:
-    return Table(tuple(cells[0]), tuple(tuple(each.values()) for each in cells), lanes)
+    return Table(tuple(cells[0]), tuple(tuple(cell.values()) for cell in cells), lanes)
 
 
 def _read_with(op: Operand, copy: int) -> Cells:
@@ -709,7 +709,7 @@ def layout(op: AnyOperand, swizzle: int = 0, transposed: bool = False) -> Table:
         return Table((*_headings(op), *TensorPlace._fields), rows)
     op = as_operand(op)
     if op.layout is not None:
-        held = (each for lane in range(op.lanes) for each in op.holds(lane))
+        held = (entry for lane in range(op.lanes) for entry in op.holds(lane))
         rows = tuple((*place, row, column) for place, row, column in held)
         return Table((*Place._fields, "row", "column"), rows)
     swizzle, transposed = as_int(swizzle, "swizzle"), as_flag(transposed, "transposed")

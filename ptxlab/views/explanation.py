@@ -135,11 +135,11 @@ class Explanation:
 def _plain(value: Any) -> Any:
     """Places and terms as plain data by name, without empty fields."""
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if not is_dataclass(value):
         return value
     named = {field.name.replace("_", " "): getattr(value, field.name) for field in fields(value)}
-    return {name: _plain(each) for name, each in named.items() if each is not None and each != ""}
+    return {name: _plain(item) for name, item in named.items() if item is not None and item != ""}
 
 
 def explain(

@@ -125,10 +125,10 @@ def _(ins: TransferForm) -> dict[str, Fact]:
     if ins.family == "movmatrix":
         return {}
     if ins.address_lanes:
-        each = len(ins.address_lanes) // (ins.address_lanes[-1].matrix + 1)
+        per_matrix = len(ins.address_lanes) // (ins.address_lanes[-1].matrix + 1)
         address = (
             f"lane r of 0..{len(ins.address_lanes) - 1} gives that of row r of R, "
-            f"a multiple of {ins.alignment}; {each} rows are a matrix"
+            f"a multiple of {ins.alignment}; {per_matrix} rows are a matrix"
         )
     else:
         count, length = ins.lines

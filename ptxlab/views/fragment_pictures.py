@@ -351,7 +351,7 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
     ['T0', 'T1', 'T2', 'T3', 'T0', 'T1', 'T2', 'T3']
     """
     name = as_text(operand, "operand")
-    forms = [parse_any(each) for each in instructions]
+    forms = [parse_any(instruction) for instruction in instructions]
     if not 0 < len(forms) <= _MAX_ROWS:
         raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MAX_ROWS}")
     rows = [_row(form, name) for form in forms]

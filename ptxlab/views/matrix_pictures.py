@@ -289,8 +289,8 @@ def value_matrix(
 
 def labels_fit(labels: Sequence[NDArray[Any]], cells: int = _MAX_CELLS, letters: int = _MAX_LETTERS) -> bool:
     """Whether matrices with these labels fit a page side by side."""
-    across = sum(each.shape[1] * (max(len(str(label)) for label in each.ravel()) + 0.7) for each in labels)
-    return sum(each.size for each in labels) <= cells and across <= letters
+    across = sum(texts.shape[1] * (max(len(str(label)) for label in texts.ravel()) + 0.7) for texts in labels)
+    return sum(texts.size for texts in labels) <= cells and across <= letters
 
 
 def numbers(values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool) -> Picture:

@@ -186,7 +186,7 @@ def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, t
     if code not in structure.unordered:
         raise PtxlabError(
             f"nibble {quoted(code)} names no two parts of a {structure.title} chunk; legal are "
-            f"{listing(f'0b{each:04b}' for each in sorted(structure.unordered))}"
+            f"{listing(f'0b{legal:04b}' for legal in sorted(structure.unordered))}"
         )
     if not 0 <= number < 1 << 16:
         raise PtxlabError(f"chunk {quoted(number)} does not exist; chunks go from 0 to 65535")

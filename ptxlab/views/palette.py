@@ -156,8 +156,8 @@ def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str
     """
 
     def shade(hue: str, strength: float) -> tuple[str, str]:
-        near = sorted((step / 100 for step in range(101)), key=lambda each: (abs(each - strength), each))
-        for fill in (mix(hue, each, paper) for each in near):
+        near = sorted((step / 100 for step in range(101)), key=lambda share: (abs(share - strength), share))
+        for fill in (mix(hue, share, paper) for share in near):
             text = max((ink, PAPER), key=lambda text: contrast(text, fill))
             if contrast(fill, text) >= least[text]:
                 return fill, text

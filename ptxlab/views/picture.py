@@ -433,7 +433,7 @@ def _headings_pitch(grid: Grid, head: float) -> float:
     ends = [(width - _OVERHANG) / header.size for width, header in zip(widths, heads, strict=True)]
     pairs = zip(itertools.pairwise(widths), itertools.pairwise(heads), strict=True)
     between = [
-        (sum(wide) + 2 * max(map(_heading_gap, both))) / sum(each.size for each in both)
+        (sum(wide) + 2 * max(map(_heading_gap, both))) / sum(headings.size for headings in both)
         for wide, both in pairs
     ]
     return max([*ends[:1], *ends[-1:], *between, 0.0])

@@ -187,8 +187,8 @@ def _in_both_themes(light: list[dict[str, Any]], dark: Chart) -> list[dict[str, 
     dark.update_traces(opacity=0, hoverinfo="skip")
     dark.update_traces(text=None, hovertemplate=None, selector={"type": "heatmap"})
     both = light, dark.to_dict()["data"]
-    light_maps, dark_maps = ([trace for trace in each if trace["type"] == "heatmap"] for each in both)
-    light_lines, dark_lines = ([trace for trace in each if trace["type"] != "heatmap"] for each in both)
+    light_maps, dark_maps = ([trace for trace in traces if trace["type"] == "heatmap"] for traces in both)
+    light_lines, dark_lines = ([trace for trace in traces if trace["type"] != "heatmap"] for traces in both)
     maps = [trace for pair in zip(light_maps, dark_maps, strict=True) for trace in pair]
     return [*maps, *light_lines, _marker(_THEMED), *dark_lines]
 

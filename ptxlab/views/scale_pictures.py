@@ -309,5 +309,5 @@ def _place_lines(holders: ElementLocations, places: Sequence[tuple[int, int]]) -
 def _span(values: Sequence[Any]) -> str:
     """One number for all, or the least and the greatest."""
     numbers = np.asarray(values, dtype=np.float64)
-    least, most = (number_text(each, 3) for each in (numbers.min(), numbers.max()))
+    least, most = (number_text(bound, 3) for bound in (numbers.min(), numbers.max()))
     return least if least == most else f"{least} to {most}"

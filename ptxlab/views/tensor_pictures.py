@@ -370,16 +370,16 @@ class _Window:
     def _column_headings(self) -> tuple[Header, ...]:
         columns, places = len(self.columns), len(self.slots) // self.step
         if _WORD % self.tensor.width:  # several columns for a whole number of elements
-            each = math.lcm(_WORD, self.tensor.width) // _WORD
+            per_heading = math.lcm(_WORD, self.tensor.width) // _WORD
         elif columns <= 16 and self.step <= self.per_column:
-            each = 1
+            per_heading = 1
         else:
             most = (8, 4, 2, 1) if self.alone else (4, 2, 1)
-            each = columns // next(count for count in most if places % count == 0)
-        size = places * each // columns
+            per_heading = columns // next(count for count in most if places % count == 0)
+        size = places * per_heading // columns
         return tuple(
-            Header(at * size, size, (index_range(self.columns.start + at * each, each),))
-            for at in range(columns // each)
+            Header(at * size, size, (index_range(self.columns.start + at * per_heading, per_heading),))
+            for at in range(columns // per_heading)
         )
 
 

@@ -123,7 +123,7 @@ class Timeline:
         """Neighbouring bins of a warp with the same reason at the same line, joined."""
         reasons, rows = self.bins(count)
         width = (self.end - self.start) / count
-        lines = np.array([each.line for each in self.profile.code] + [-1])
+        lines = np.array([instruction.line for instruction in self.profile.code] + [-1])
         for warp in range(len(reasons)):
             changes = (np.diff(reasons[warp]) != 0) | (np.diff(lines[rows[warp]]) != 0)
             firsts = [0, *(np.flatnonzero(changes) + 1).tolist()]
@@ -138,8 +138,8 @@ class Timeline:
         """How busy each unit is in each bin, from 0 to 1; of memory and TMA, when instructions are issued."""
         edges = np.linspace(self.start, self.end, count + 1)
         history, code = self.profile.timeline, self.profile.code
-        names = np.array([each.unit for each in code])[history[:, 1].astype(int)]
-        intervals = np.array([each.interval for each in code])[history[:, 1].astype(int)]
+        names = np.array([instruction.unit for instruction in code])[history[:, 1].astype(int)]
+        intervals = np.array([instruction.interval for instruction in code])[history[:, 1].astype(int)]
         tracks = {}
         for name, units in _TRACKS.items():
             issued = history[names == name, 4]
@@ -187,12 +187,12 @@ class Timeline:
         for reason in sorted(paths, key=_reasons().index):
             words = f"<title>{reason}: {reason_words(reason)}</title>"
             parts.append(f'<path d="{"".join(paths[reason])}" fill="{palette.stall(reason)}">{words}</path>')
-        each = self.profile.grid.warps
-        for first in range(0, self.warps, each):
-            last = min(first + each, self.warps)
+        per_block = self.profile.grid.warps
+        for first in range(0, self.warps, per_block):
+            last = min(first + per_block, self.warps)
             y = top + (first + last) / 2 * height
-            if first // each % self._named == 0:
-                name = f"{self._holder} {first // each}"
+            if first // per_block % self._named == 0:
+                name = f"{self._holder} {first // per_block}"
                 parts.append(svg_text(_LEFT - 10, y + 4, name, 'text-anchor="end"'))
             edge = f"M{_LEFT - 4} {top + first * height + 1:.1f}V{top + last * height - 2:.1f}"
             parts.append(f'<path d="{edge}" stroke="{ink}" stroke-opacity="0.5"/>')
@@ -272,10 +272,10 @@ class Timeline:
                     hoverinfo="skip",
                 )
             )
-        each = self.profile.grid.warps
+        per_block = self.profile.grid.warps
         names = {
-            first + (each - 1) / 2: f"{self._holder} {first // each}"
-            for first in range(0, self.warps, each * self._named)
+            first + (per_block - 1) / 2: f"{self._holder} {first // per_block}"
+            for first in range(0, self.warps, per_block * self._named)
         }
         names |= {place - 0.4 * step: name for place, name in places.items()}
         heading = f"<b>{escape(self.title)}</b><br><sup>{escape(self.subtitle)}</sup>" if self.titled else ""

@@ -426,10 +426,10 @@ def _table_headers(
 def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Header, ...]:
     """Powers of two in fours, or eights where there are many, counted from the cut; "lost" right of it."""
     longest = max((len(str(power)) for power in columns if isinstance(power, int)), default=0)
-    each = 4 if cut < 42 and longest < 4 else 8
+    per_group = 4 if cut < 42 and longest < 4 else 8
     heads = []
     for group, run in groupby(
-        range(1, cut), lambda at: None if columns[at] == "gap" else (cut - 1 - at) // each
+        range(1, cut), lambda at: None if columns[at] == "gap" else (cut - 1 - at) // per_group
     ):
         places = list(run)
         first, last = columns[places[0]], columns[places[-1]]
@@ -453,29 +453,29 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
     """Sums after each term, or after several, in decimal and in two's complement; below them what D keeps."""
     first, products = step.terms[0], step.terms[1:]
     sums = [int(so_far) for so_far in step.partial_sums]
-    each = 1
-    while len(products) > each * _ROWS:
-        each *= 2
+    per_row = 1
+    while len(products) > per_row * _ROWS:
+        per_row *= 2
     top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
     rows = [(term_name(trace, first), decimal(first.value), decimal(first.value))]
     tooltips = [_tooltip(trace, first)]
     names: list[tuple[str, ...]] = [(term_name(trace, first),)]
-    for start in range(0, len(products), each):
-        group = products[start : start + each]
+    for start in range(0, len(products), per_row):
+        group = products[start : start + per_row]
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
         name, tooltip = term_name(trace, group[0]), _tooltip(trace, group[0])
-        if each > 1:
+        if per_row > 1:
             name = f"{name} ..{group[-1].k[0]}"
-            tooltip = f"{name}: {each} terms, {part} in all"
+            tooltip = f"{name}: {per_row} terms, {part} in all"
         names.append(tuple(term_name(trace, term) for term in group))
-        rows.append((name, part, decimal(step.partial_sums[start + each])))
+        rows.append((name, part, decimal(step.partial_sums[start + per_row])))
         tooltips.append(tooltip)
     rows.append((f"D {step.code_text}", "", decimal(step.value)))
     tooltips.append(f"D = {decimal(step.value)}")
     names.append(("D",))
     beyond: Role = "sum" if step.rounding == "satfinite" else "lost"  # bits that a wrap drops
     cells = []
-    for row, total in enumerate([sums[0], *sums[each::each]]):
+    for row, total in enumerate([sums[0], *sums[per_row::per_row]]):
         for power in range(top, -1, -1):
             role: Role = beyond if power > 31 else "sum"
             cells.append(Cell(row, top - power, 1, 1, (str(total >> power & 1),), role=role))

@@ -819,7 +819,7 @@ def _mask(answer: object) -> Sentences:
         return key + column > query + row
 
     changed = {case: scores != S for case, S in masked.items()}
-    case = next((each for each in masked if (changed[each] != right(*each)).any()), _MASK_CASES[0])
+    case = next((tile for tile in masked if (changed[tile] != right(*tile)).any()), _MASK_CASES[0])
     at = np.argwhere(changed[case] != right(*case))
     spot = f"S[{at[0][0]}][{at[0][1]}]" if len(at) else "the first"
     return {
@@ -840,7 +840,7 @@ def _mask(answer: object) -> Sentences:
         "to `s[7]` are eight keys further on.",
         when(is_like(lambda query, key: key + column - column % 2 > query + row)): "Odd keys are treated as "
         "the even ones beside them: `s[1]` is one key further than `s[0]`.",
-        when(not any(each.any() for each in changed.values())): "No score has changed.",
+        when(not any(difference.any() for difference in changed.values())): "No score has changed.",
         otherwise: f"With query = {case[0]} and key = {case[1]}, the first that is wrong is {spot}. Which "
         "row and which column does `s[i]` have in this lane?",
     }

@@ -70,8 +70,14 @@ def seen_by_instructions(byte: int) -> Picture:
     """
     rows = {}
     for name in ("s8", "e4m3", "e5m2", "s4", "f16", "bf16", "tf32"):
-        forms = (each for each in mma_instructions("mma") if each.a_type == each.b_type == name)
-        ins = next(each for each in forms if each.m == 16 and each.d_type in ("s32", "f32"))
+        forms = (
+            instruction
+            for instruction in mma_instructions("mma")
+            if instruction.a_type == instruction.b_type == name
+        )
+        ins = next(
+            candidate for candidate in forms if candidate.m == 16 and candidate.d_type in ("s32", "f32")
+        )
         a = np.full((ins.lanes, ins.a.registers), 0x01010101 * byte, dtype=np.uint32)
         d = ins.emulate(a, ins.b.pack(np.ones(ins.b.shape)), ins.c.pack(np.zeros(ins.c.shape)))
         rows[name] = [f"{ins.d.unpack(d)[0, 0] / ins.k:.8g}", ins.mnemonic]

@@ -188,8 +188,8 @@ def waiting(wait: str) -> Picture:
         spans.append(travels)
         tile += 1
     idle = {"threads": "waiting"}
-    idle |= {f"TMA reads buffer {each}": "nothing to read" for each in range(buffers)}
-    idle |= {f"{each} tiles to D": "nothing on its way" for each in ("even", "odd")}
+    idle |= {f"TMA reads buffer {index}": "nothing to read" for index in range(buffers)}
+    idle |= {f"{parity} tiles to D": "nothing on its way" for parity in ("even", "odd")}
     grid = over_time(spans, idle, [str(50 * first) for first in range(0, _TIME, 16)], 16, 50)
     notes = (
         f"{tile} tiles have left the registers",
@@ -277,19 +277,19 @@ def compared() -> Picture:
 
 def _sectors_written(result: Simulation) -> int:
     total = 0
-    for each in result.profile:
-        written = each.moved.bytes["global", "write"]
+    for executed in result.profile:
+        written = executed.moved.bytes["global", "write"]
         if written:  # TMA writes whole rows of a box
-            total += each.moved.sectors or written // _SECTOR
+            total += executed.moved.sectors or written // _SECTOR
     return total
 
 
 def _stored_by(result: Simulation, opcode: str, space: str) -> int:
     """How many warps executed a store to a space."""
     return sum(
-        each.warps
-        for each in result.profile
-        if each.instruction.parts[0] == opcode and each.moved.bytes[space, "write"]
+        executed.warps
+        for executed in result.profile
+        if executed.instruction.parts[0] == opcode and executed.moved.bytes[space, "write"]
     )
 
 
@@ -352,7 +352,7 @@ def _store(answer: object) -> Sentences:
     of_row = np.repeat(np.tile(bias.reshape(blocks, 64)[:, :16], (1, 4)).T, 64, axis=1)
     repeated = bias.reshape(blocks, 8, 8)[:, :1].repeat(8, axis=1).reshape(columns)
     half = total.astype(np.float16)
-    rounded = [np.maximum(half + each, 0).astype(np.float16) for each in (bias, bias.astype(np.float16))]
+    rounded = [np.maximum(half + addend, 0).astype(np.float16) for addend in (bias, bias.astype(np.float16))]
     swapped = right.reshape(64, -1, 2)[:, :, ::-1].reshape(right.shape)
     return {
         correct(
@@ -377,7 +377,7 @@ def _store(answer: object) -> Sentences:
         "and the bias begins again with every 8 columns: which block is this?",
         when(same(D, (np.maximum(total, 0) + bias).astype(np.float16))): "ReLU comes first here, so that "
         "negative numbers appear again. It belongs after the bias.",
-        when(any(same(D, each) for each in rounded)): "Almost: some elements differ in their last bits. "
+        when(any(same(D, tile) for tile in rounded)): "Almost: some elements differ in their last bits. "
         "You convert to f16 before the bias is added, so D is rounded twice. Convert last.",
         when(same(D, biased.astype(np.float16))): "The bias is right. Where is ReLU?",
         when(same(D, np.maximum(total, 0).astype(np.float16))): "That is D without its bias.",
@@ -538,8 +538,8 @@ def _send(answer: object) -> Sentences:
         when("race" in kinds): "The simulator found a race: TMA reads a tile that other warps may not have "
         "written yet, or they have not met since.",
         **reported(result),
-        when(first.all() and all(each.all() for each in others)): "Nothing was stored.",
-        when(not first.any() and all(each.all() for each in others)): "Only the first 64 columns are stored: "
+        when(first.all() and all(tile.all() for tile in others)): "Nothing was stored.",
+        when(not first.any() and all(tile.all() for tile in others)): "Only the first 64 columns are stored: "
         "tile i goes to column 64 * i.",
         otherwise: f"{where(wrong)}. Every warp puts its 16 rows 2048 bytes after those of the warp before.",
     }

@@ -206,9 +206,9 @@ def _rows_b(answer: object) -> Sentences:
 def registers(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(for A, for B, for C)`")
     operands = (FP8.a, FP8.b, FP8.c)
-    expected = tuple(each.registers for each in operands)
-    elements = tuple(each.registers * each.elements_per_register for each in operands)
-    wide, narrow = (*expected[:2], elements[2]), tuple(-(-each.registers // 2) for each in operands)
+    expected = tuple(operand.registers for operand in operands)
+    elements = tuple(operand.registers * operand.elements_per_register for operand in operands)
+    wide, narrow = (*expected[:2], elements[2]), tuple(-(-operand.registers // 2) for operand in operands)
     of_matrix = submitted in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8))
     return {
         correct(submitted == expected): f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} "
@@ -292,7 +292,7 @@ def _misprint(answer: object) -> Sentences:
 @checks("01.8")
 def quads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(product, row, column)`")
-    stacked, col = (int(each) for each in QUADS.c.coords()[LANE, ELEMENT])
+    stacked, col = (int(coord) for coord in QUADS.c.coords()[LANE, ELEMENT])
     expected = product, row, col = stacked // QUADS.m, stacked % QUADS.m, col
     first = LANE // 4 * 4  # of the four lanes of its group
     return {

@@ -261,14 +261,14 @@ def by_rung(climbs: list[Climb], what: str) -> Picture:
         "instructions": "Instructions executed by warps",
     }
     values = {}
-    for each in climbs:
-        result = each.result
+    for variant in climbs:
+        result = variant.result
         amounts = {
             "global read": result.bytes["global read"] / 1024,
             "wavefronts": sum(line.wavefronts for line in result.by_line().values()),
             "instructions": sum(result.counts.values()),
         }
-        values[f"{each.number} {rows[each.number].title}"] = float(amounts[what])
+        values[f"{variant.number} {rows[variant.number].title}"] = float(amounts[what])
     return bars(values, titles[what], (), text="{:,.0f}".format)
 
 

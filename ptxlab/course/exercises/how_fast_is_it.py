@@ -53,7 +53,9 @@ def queue(chains: int) -> Picture:
     ready = [0] * chains
     free = busy = start = 0
     while start < _SHOWN:
-        chain = min(range(chains), key=lambda each: (max(ready[each], free), ready[each], each))
+        chain = min(
+            range(chains), key=lambda candidate: (max(ready[candidate], free), ready[candidate], candidate)
+        )
         start = max(ready[chain], free)
         free, ready[chain] = start + _INTERVAL, start + _LATENCY
         busy += max(min(free, _SHOWN) - start, 0)

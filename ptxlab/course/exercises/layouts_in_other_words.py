@@ -213,7 +213,7 @@ def _bit_tables() -> dict[str, _Bits]:
     tables = {}
     for name, operand in (("C of m16n8k16", HALF.c), ("A with f16", HALF.a), ("A with e4m3", FP8.a)):
         assert operand.layout is not None
-        bases = {each: list(vectors) for each, vectors in operand.layout.bases.items() if vectors}
+        bases = {dimension: list(vectors) for dimension, vectors in operand.layout.bases.items() if vectors}
         tables[name] = _Bits(name, bases, operand.shape)
     tables["tile, row-major"] = _Bits(
         "8 rows of 64 f16 in memory", {"offset": _swizzle_bases(False)}, (8, 64)
@@ -527,7 +527,7 @@ def _bases_of_modes(answer: object) -> Sentences:
         when(submitted == steps): "Those are all steps of each digit. A basis is where *one bit* goes: 1, 2, "
         "4, ... steps.",
         when(submitted == numbered): "Bit 2 is worth four steps, not three.",
-        when(submitted == [each[::-1] for each in expected]): "All are right, but in the wrong order: the "
+        when(submitted == [basis[::-1] for basis in expected]): "All are right, but in the wrong order: the "
         "lowest bit comes first, as the leftmost mode does.",
         when(
             all(sorted(mine) == sorted(right) for mine, right in zip(submitted, expected, strict=True))

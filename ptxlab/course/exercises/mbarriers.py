@@ -517,7 +517,7 @@ def _parities(answer: object) -> Sentences:
     def are(full: Sequence[int], empty: Sequence[int]) -> bool:
         return results == list(zip(full, empty, strict=True))
 
-    even, odd = [each % 2 for each in rounds], [1 - each % 2 for each in rounds]
+    even, odd = [turn % 2 for turn in rounds], [1 - turn % 2 for turn in rounds]
     by_tile = [i % 2 for i, _ in cases]
     return {
         correct(are(even, odd)): "In round r of the ring, consumers wait for phase r of `full`, and the "
@@ -626,7 +626,7 @@ def _whole(answer: object) -> Sentences:
     empties |= {step.barrier for step in record.steps if not step.warp and step.kind in ("waits", "passes")}
     by_full = {counts.get(barrier) for barrier in fulls}
     by_empty = {counts.get(barrier) for barrier in empties}
-    most_full, most_empty = (max((each or 0 for each in some), default=0) for some in (by_full, by_empty))
+    most_full, most_empty = (max((value or 0 for value in some), default=0) for some in (by_full, by_empty))
     executed = record.result.counts if record.result else {}
     fenced = any(opcode.startswith(("fence.mbarrier_init", "fence.proxy.async")) for opcode in executed)
     races = [hazard for hazard in record.hazards if hazard.kind == "race" and hazard.space == "shared"]

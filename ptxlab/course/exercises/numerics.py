@@ -183,7 +183,7 @@ def loop_errors(K: int = 2048) -> Picture:
     """
     e4m3, rng = dtype("e4m3"), np.random.default_rng(6)
     codes = (e4m3.encode(rng.normal(0, 1, size)) for size in ((64, K), (K, 8)))
-    X, Y = (e4m3.decode(each).astype(float) for each in codes)
+    X, Y = (e4m3.decode(code).astype(float) for code in codes)
     exact = X @ Y
     errors = {}
     for restart in (K, K // 4, K // 16):

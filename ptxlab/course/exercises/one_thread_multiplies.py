@@ -299,9 +299,9 @@ _KERNELS = (
 def _capstone(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times row and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
-    first, second, third = (each.element() for each in _KERNELS)
+    first, second, third = (kernel.element() for kernel in _KERNELS)
     _, halves, quarters = _KERNELS
-    m64, ws = (mma_form(each.mnemonic, each.descriptor) for each in (halves, quarters))
+    m64, ws = (mma_form(kernel.mnemonic, kernel.descriptor) for kernel in (halves, quarters))
     lane, _ = load_form(halves.load).locate(halves.thread, halves.register, halves.address)
     return {
         correct(pairs == [first, second, third]): "That is all there is between a Blackwell tensor core and "

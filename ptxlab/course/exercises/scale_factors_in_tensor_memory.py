@@ -170,18 +170,18 @@ def sub_columns(k: int) -> Picture:
     hover = np.full((len(FORMATS), 16), "", dtype=object)
     for row, (name, form) in enumerate(FORMATS.items()):
         ins = mma_form(form.mnemonic, n=64)
-        each = ins.scale_vec or 1
+        per_block = ins.scale_vec or 1
         step = k // ins.k
-        column, first = 4 * (step * each // 4), step * each % 4
+        column, first = 4 * (step * per_block // 4), step * per_block % 4
         notes.append(f"{ins.kind}: instruction {step}, column {column}, id {first}")
         rows.append(Header(row, 1, (f"{name}, {form.block} of K each",)))
         for scale in range(16):
             if scale >= _DEEP // form.block:
                 cells.append(Cell(row, scale, 1, 1, (), role="blank"))
                 continue
-            mark: State = "mark" if scale // each == step else "plain"
+            mark: State = "mark" if scale // per_block == step else "plain"
             span = index_range(form.block * scale, form.block)
-            tint = CHUNK_HUES[scale // each % 8] * 4 + 1
+            tint = CHUNK_HUES[scale // per_block % 8] * 4 + 1
             cells.append(Cell(row, scale, 1, 1, (span,), tint, mark))
             hover[row, scale] = f"scale of K {span}\ncolumn {scale // 4 * 4}, byte {scale % 4}"
     heads = tuple(Header(4 * at, 4, (f"column {4 * at}, bytes 0..3",)) for at in range(4))

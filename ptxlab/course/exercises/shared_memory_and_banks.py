@@ -164,7 +164,7 @@ def lanes_of_ldmatrix(lane: int) -> Picture:
     >>> before.at(13, 0).text, after.at(3, 2).text
     ('T13', 'T13:r0')
     """
-    places = zip(*(each.tolist() for each in rows_of_a()), strict=True)
+    places = zip(*(indices.tolist() for indices in rows_of_a()), strict=True)
     parts = [(row, column, 1, _SIDE, giver, f"T{giver}") for giver, (row, column) in enumerate(places)]
     rows = _grid((_ROWS, _ROWS), parts, "the lane that supplies the address", lane)
     parts = []
@@ -457,7 +457,9 @@ def _place(answer: object) -> Sentences:
     result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
     excess = sum(result.conflicts.values())
-    reads = sum(each.moved.conflicts for each in result.profile if each.instruction.parts[0] == "ldmatrix")
+    reads = sum(
+        executed.moved.conflicts for executed in result.profile if executed.instruction.parts[0] == "ldmatrix"
+    )
     return {
         correct(not wrong.any() and not excess and not result.hazards): "The same chunk of eight "
         "neighbouring rows is now at eight different places of a 128-byte row, and so are the eight chunks "

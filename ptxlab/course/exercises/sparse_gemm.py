@@ -167,11 +167,11 @@ def compared(dense: Climb, sparse: Climb) -> Picture:
     """
     amounts = [
         {
-            "matrix instructions": each.result.kinds["mma"],
-            "bytes from global memory": each.result.bytes["global read"],
-            "bytes from shared memory": each.result.bytes["shared read"],
+            "matrix instructions": variant.result.kinds["mma"],
+            "bytes from global memory": variant.result.bytes["global read"],
+            "bytes from shared memory": variant.result.bytes["shared read"],
         }
-        for each in (dense, sparse)
+        for variant in (dense, sparse)
     ]
     shares = {name: amounts[1][name] / amounts[0][name] for name in amounts[0]}
     notes = ("the dense kernel of the same tiles is 100%",)

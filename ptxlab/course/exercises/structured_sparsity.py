@@ -48,10 +48,10 @@ def losses(A: NDArray[Any], B: NDArray[Any], pruned: Mapping[str, NDArray[Any]])
     product = A @ B
     shares = {
         name: {
-            "squares lost": 1 - (each**2).sum() / (A**2).sum(),
-            "error of A B": np.linalg.norm(each @ B - product) / np.linalg.norm(product),
+            "squares lost": 1 - (matrix**2).sum() / (A**2).sum(),
+            "error of A B": np.linalg.norm(matrix @ B - product) / np.linalg.norm(product),
         }
-        for name, each in pruned.items()
+        for name, matrix in pruned.items()
     }
     return bars(shares, "What pruning costs", text="{:.1%}".format)
 
@@ -110,8 +110,10 @@ def registers() -> Picture:
     rows = {}
     for name in _TYPES:
         for family in ("mma", "mma.sp"):
-            forms = [each for each in mma_forms(family) if each.a_type == name and each.m == 16]
-            form = max(forms, key=lambda each: each.k)
+            forms = [
+                candidate for candidate in mma_forms(family) if candidate.a_type == name and candidate.m == 16
+            ]
+            form = max(forms, key=lambda candidate: candidate.k)
             counts = [
                 str(form.operands[letter].registers) if letter in form.operands else "" for letter in "ABE"
             ]
@@ -129,10 +131,10 @@ def types_by_structure() -> Picture:
     rows = {}
     for rule in (ONE_OF_TWO, TWO_OF_FOUR, FOUR_OF_EIGHT):
         for kinds in (("",), ("f8f6f4", "mxf8f6f4"), ("mxf4", "mxf4nvf4")):
-            members = [each for each in forms if each.structure is rule and (each.kind or "") in kinds]
+            members = [form for form in forms if form.structure is rule and (form.kind or "") in kinds]
             if members:
-                types = ", ".join(dict.fromkeys(each.a_type for each in members))
-                families = ", ".join(dict.fromkeys(each.family for each in members))
+                types = ", ".join(dict.fromkeys(member.a_type for member in members))
+                families = ", ".join(dict.fromkeys(member.family for member in members))
                 rows[" ".join([rule.title, *filter(None, kinds)])] = [types, families]
     return table(rows, ["types of A", "families"], "Which structure goes with which type")
 
@@ -192,8 +194,8 @@ def _fits(answer: object) -> dict[str, frozenset[int]]:
 def structures(answer: object) -> Sentences:
     submitted = _fits(answer)
     expected = {
-        each.name: frozenset(np.flatnonzero(~each.violations(np.array(ROWS)).any(axis=1)).tolist())
-        for each in (ONE_OF_TWO, TWO_OF_FOUR, FOUR_OF_EIGHT)
+        structure.name: frozenset(np.flatnonzero(~structure.violations(np.array(ROWS)).any(axis=1)).tolist())
+        for structure in (ONE_OF_TWO, TWO_OF_FOUR, FOUR_OF_EIGHT)
     }
     zeros = 3
     right = [name for name in expected if submitted[name] == expected[name]]
@@ -280,8 +282,8 @@ def _stored_half(answer: object) -> Sentences:
 @checks("14.5")
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(dense, compressed, metadata)`")
-    each = dtype("s4").bits
-    expected = (FOUR_OF_EIGHT.chunk * each, FOUR_OF_EIGHT.keep * FOUR_OF_EIGHT.group * each, 4)
+    width = dtype("s4").bits
+    expected = (FOUR_OF_EIGHT.chunk * width, FOUR_OF_EIGHT.keep * FOUR_OF_EIGHT.group * width, 4)
     return {
         correct(submitted == expected): "Two of four pairs are kept, and each of their two indices takes "
         f"two bits. Together that is {sum(expected[1:])} of {expected[0]} bits, "
@@ -306,7 +308,7 @@ def _twice_listed(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
     expected = tuple(
-        next(ins.k for ins in forms if ins.structure == each) for each in (TWO_OF_FOUR, FOUR_OF_EIGHT)
+        next(ins.k for ins in forms if ins.structure == rule) for rule in (TWO_OF_FOUR, FOUR_OF_EIGHT)
     )
     return {
         correct(submitted == expected): "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has its own "

@@ -53,7 +53,7 @@ class ExpectedLaunch:
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """The arguments that are arrays."""
-        return [each for each in self.arguments if isinstance(each, np.ndarray)]
+        return [argument for argument in self.arguments if isinstance(argument, np.ndarray)]
 
 
 #: Of a kernel: the one that the lesson shows, and those that a repair must also do well in.
@@ -237,7 +237,7 @@ def broken(number: int) -> BrokenKernel:
 
 def sources() -> list[str]:
     """The sources of the kernels, for the record of their PTX."""
-    return [each.source for each in _KERNELS]
+    return [program.source for program in _KERNELS]
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -441,8 +441,8 @@ def _missing_lanes(answer: object) -> Sentences:
         broken(5),
         "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
     )
-    shuffles = [each for each in result.profile if each.instruction.parts[0] == "shfl"]
-    lanes = min((each.threads // each.warps for each in shuffles), default=32)
+    shuffles = [executed for executed in result.profile if executed.instruction.parts[0] == "shfl"]
+    lanes = min((shuffle.threads // shuffle.warps for shuffle in shuffles), default=32)
     return {
         correct(is_right(result, wrong) and lanes == 32): "Every lane that the mask names must arrive, and "
         "every lane that arrives must be named. With all 32 in the shuffles, only the loads and the stores "

@@ -86,7 +86,7 @@ def broken(number: int) -> BrokenKernel:
 
 def sources() -> list[str]:
     """The sources of the kernels, for the record of their PTX."""
-    return [each.source for each in _KERNELS]
+    return [kernel.source for kernel in _KERNELS]
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class _Draft:
 
     def add_registers(self, operand: Operand, sets: list[Operation], chosen: str) -> None:
         """Add an operand in registers that are loaded before the loop; `chosen` is the index of its set."""
-        registers = np.stack([each.arrays[operand.name] for each in sets])
+        registers = np.stack([operation.arrays[operand.name] for operation in sets])
         offset = self.add_bytes(registers)
         name, word, size = operand.name.lower(), cpp.register_word(operand), operand.register_bits // 8
         self.declared.append(f"{word} {name}[{len(sets)}][{operand.registers}];")
@@ -306,7 +306,7 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
 
 def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: str) -> list[str]:
     """Add an operand that is loaded from shared memory before each statement; returns the loads."""
-    offset = draft.add_bytes(np.stack([each.arrays[operand.name] for each in sets]))
+    offset = draft.add_bytes(np.stack([operation.arrays[operand.name] for operation in sets]))
     name, size = operand.name.lower(), operand.registers * 4
     address = f"{FIRST_ADDRESS + offset} + ({chosen}) * {operand.lanes * size} + lane * {size}"
     draft.asm.add_registers(operand)
@@ -378,7 +378,7 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
         128,
         draft.setup(*first),
         _WGMMA_BODY.format(
-            batches=batches, chains=chains, asm="\n".join(f"                {each}" for each in lines)
+            batches=batches, chains=chains, asm="\n".join(f"                {line}" for line in lines)
         ),
         _stored(1, registers),
         threads=threads,
@@ -391,8 +391,8 @@ def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operation]) ->
     by_rows = operand.axes[0] == "m"
     rows, k = operand.shape if by_rows else operand.shape[::-1]
     tile = Tile(operand.dtype.bits, rows, k * len(sets), "K", _SWIZZLE)
-    codes = [each.arrays[operand.name] for each in sets]
-    content = tile.store(np.concatenate([each if by_rows else each.T for each in codes], axis=1))
+    codes = [operation.arrays[operand.name] for operation in sets]
+    content = tile.store(np.concatenate([code if by_rows else code.T for code in codes], axis=1))
     address = FIRST_ADDRESS + draft.add_bytes(content, tile.alignment)
     return [tile.descriptor(address, number * k) for number in range(len(sets))]
 

@@ -481,7 +481,7 @@ def _coloured(edges: Sequence[_Edge]) -> list[list[_Edge]]:
     rounds: list[list[_Edge]] = []
     receivers: list[set[int]] = []  # of each round
     senders: list[dict[int, int]] = []  # lane -> the word that it sends
-    for edge in sorted(edges, key=lambda each: (each.target, each.lane, each.word)):
+    for edge in sorted(edges, key=lambda candidate: (candidate.target, candidate.lane, candidate.word)):
         for colour, words in enumerate(senders):
             if edge.target not in receivers[colour] and words.get(edge.lane, edge.word) == edge.word:
                 break

@@ -183,7 +183,7 @@ class AccessReports:
             remedy = f"put a barrier of the cluster {_between(conflict)}"
         else:
             remedy = self._flag_remedy(conflict) or self._update_remedy(conflict) or _ORDER_BLOCKS
-        first, second = (self._block_name(each) for each in sorted([partner_block, block]))
+        first, second = (self._block_name(number) for number in sorted([partner_block, block]))
         action = _action(conflict, f"block {self._block_name(partner_block)}", conflict.other_verb)
         return kind, f"blocks {first} and {second} both touch {place} and {cause}: {{who}} {action}", remedy
 

@@ -33,8 +33,10 @@ class AssemblerFaults(Observer):
         if fault is None:
             return
         read = self._machine.reader()
-        values = [read(each.index) for each in instruction.operands[1:3] if isinstance(each, Register)]
-        operands = [each[threads.indices] for each in values if each is not None]
+        values = [
+            read(operand.index) for operand in instruction.operands[1:3] if isinstance(operand, Register)
+        ]
+        operands = [value[threads.indices] for value in values if value is not None]
         if isinstance(fault, SignFill):  # its other register holds the position
             operands = operands[:1]
         expected = fault.expected(instruction.parts[0], *operands)

@@ -88,19 +88,21 @@ class AsynchronousWork:
 
         self.copies = [
             replace(
-                each,
-                threads=repeated(each.threads, lanes),
-                numbers=repeated(each.numbers, 0),
-                offsets=repeated(each.offsets, pitch),
-                stamps=repeated(each.stamps, lanes),
+                copy,
+                threads=repeated(copy.threads, lanes),
+                numbers=repeated(copy.numbers, 0),
+                offsets=repeated(copy.offsets, pitch),
+                stamps=repeated(copy.stamps, lanes),
             )
-            if each.in_shared
-            else each
-            for each in self.copies
+            if copy.in_shared
+            else copy
+            for copy in self.copies
         ]
         self._unannounced = [
-            each._replace(offsets=repeated(each.offsets, pitch), keys=repeated(each.keys, lanes * blocks + 1))
-            for each in self._unannounced
+            writes._replace(
+                offsets=repeated(writes.offsets, pitch), keys=repeated(writes.keys, lanes * blocks + 1)
+            )
+            for writes in self._unannounced
         ]
 
     # -- groups ----------------------------------------------------------------------------------------------
@@ -130,8 +132,8 @@ class AsynchronousWork:
         """Whether copies are under way whose group is committed."""
         committed = self._committed[group]
         return any(
-            each.group == group and bool((each.numbers < committed[each.threads]).any())
-            for each in self.copies
+            copy.group == group and bool((copy.numbers < committed[copy.threads]).any())
+            for copy in self.copies
         )
 
     def instruction_of(self, copies: Copies) -> PtxInstruction:
@@ -168,15 +170,15 @@ class AsynchronousWork:
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[threads] = self._committed[group][threads] - newest + everything
         complete, rest = [], []
-        for each in self.copies:
-            ours = each.group == group and (each.reads or not only_read)
-            done = waiting[each.threads] > each.numbers if ours else None
+        for copy in self.copies:
+            ours = copy.group == group and (copy.reads or not only_read)
+            done = waiting[copy.threads] > copy.numbers if ours else None
             if done is None or not done.any():
-                rest.append(each)
+                rest.append(copy)
                 continue
-            complete.append(each.where(done))
+            complete.append(copy.where(done))
             if not done.all():
-                rest.append(each.where(~done))
+                rest.append(copy.where(~done))
         self.copies = rest
         return complete
 
@@ -206,19 +208,19 @@ class AsynchronousWork:
         order = np.argsort(keys)
         keys, columns = keys[order], columns[order]
         rest = []
-        for each in self._unannounced:
-            position = np.minimum(np.searchsorted(keys, each.keys), len(keys) - 1)
-            known = keys[position] == each.keys
-            if each.source != id(access.instruction) or not known.any():
-                rest.append(each)
+        for writes in self._unannounced:
+            position = np.minimum(np.searchsorted(keys, writes.keys), len(keys) - 1)
+            known = keys[position] == writes.keys
+            if writes.source != id(access.instruction) or not known.any():
+                rest.append(writes)
                 continue
-            entries, count = shadow.entries(each.offsets[known], each.width)
+            entries, count = shadow.entries(writes.offsets[known], writes.width)
             stamps = columns[position[known]] | (touch.time << TIME_SHIFT | LATE | WORK)
             if access.instruction.parts[0] == "red":
                 stamps |= ATOMIC
             shadow.writer[entries] = np.repeat(stamps, count)
             if not known.all():
-                rest.append(each._replace(offsets=each.offsets[~known], keys=each.keys[~known]))
+                rest.append(writes._replace(offsets=writes.offsets[~known], keys=writes.keys[~known]))
         self._unannounced = rest
 
     # -- wgmma -----------------------------------------------------------------------------------------------
@@ -245,11 +247,11 @@ class AsynchronousWork:
         waiting[warpgroups] = self._committed["wgmma"][warpgroups << 7] - newest
         latest = np.zeros(count, dtype=np.int64)  # when those were issued that are complete
         rest = []
-        for each in self._products:
-            done = waiting[each.leaders >> 7] > each.groups
-            latest[each.leaders[done] >> 7] = each.time
+        for product in self._products:
+            done = waiting[product.leaders >> 7] > product.groups
+            latest[product.leaders[done] >> 7] = product.time
             if not done.all():
-                rest.append(_Products(each.leaders[~done], each.groups[~done], each.time))
+                rest.append(_Products(product.leaders[~done], product.groups[~done], product.time))
         self._products = rest
         completed = np.flatnonzero(latest)
         blocks, groups = np.divmod(completed, self._batch.block_lanes // 128)

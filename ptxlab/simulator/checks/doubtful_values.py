@@ -135,7 +135,7 @@ class DoubtfulValues(Observer):
     def were_used(self, uses: LoadUses, threads: NDArray[Any], times: NDArray[Any]) -> bool:
         """Whether one of the threads has used the value of a load after a time, each its own."""
         used = [*(self._used[key] for key in uses.uses), *(self._decided[key] for key in uses.decisions)]
-        return any(bool((each[threads] > times).any()) for each in used)
+        return any(bool((last_use[threads] > times).any()) for last_use in used)
 
     def doubt_unused(
         self, uses: LoadUses, threads: NDArray[Any], violation: Violation, account: Account
@@ -197,9 +197,9 @@ class DoubtfulValues(Observer):
         guards = [register.index for register in registers_of(instruction.guard)]
         ours = threads.indices
         if self._decided_about and instruction.parts[0] == "bra":
-            for each in self._plans.branch_region(instruction):
-                if id(each) in self._decided_about:
-                    self._decided_about[id(each)][ours] = 0  # another time it may not be doubtful
+            for inner in self._plans.branch_region(instruction):
+                if id(inner) in self._decided_about:
+                    self._decided_about[id(inner)][ours] = 0  # another time it may not be doubtful
         if not live or guards[0] not in live:
             return
         taints = self._read(live, guards[0], instruction, ours)
@@ -207,10 +207,10 @@ class DoubtfulValues(Observer):
         if not doubtful.any():
             return
         region = self._plans.branch_region(instruction) if instruction.parts[0] == "bra" else ()
-        for each in region:
-            decided = self._decided_about.setdefault(id(each), np.zeros(self._batch.size, dtype=np.int32))
+        for inner in region:
+            decided = self._decided_about.setdefault(id(inner), np.zeros(self._batch.size, dtype=np.int32))
             decided[ours] = taints
-            for register in self._plans.flow(each).writes:
+            for register in self._plans.flow(inner).writes:
                 self._mark(flow.function, register, ours[doubtful], taints[doubtful])
         if region:
             return
@@ -271,11 +271,11 @@ class DoubtfulValues(Observer):
     ) -> str:
         """An unwritten register, and the other unwritten ones that the instruction reads."""
         names = []
-        for each in dict.fromkeys((*self._plans.flow(instruction).reads, register)):
-            numbers = np.unique(live[each][ours]).tolist() if each in live else []
+        for source in dict.fromkeys((*self._plans.flow(instruction).reads, register)):
+            numbers = np.unique(live[source][ours]).tolist() if source in live else []
             origins = [self._origins[number] for number in numbers if number]
-            if each == register or any(origin.violation is None for origin in origins):
-                names.append(self._plans.owners[id(instruction)].function.registers[each].name)
+            if source == register or any(origin.violation is None for origin in origins):
+                names.append(self._plans.owners[id(instruction)].function.registers[source].name)
         if len(names) == 1:
             return f"register {names[0]}"
         more = f", ... ({len(names)} in all)" if len(names) > 4 else ""
@@ -322,7 +322,7 @@ class DoubtfulValues(Observer):
         ):
             if len(reads) < len(flow.reads):
                 return None
-            certain = np.logical_or.reduce([each == 0 for each in taints.values()])
+            certain = np.logical_or.reduce([taint == 0 for taint in taints.values()])
             return np.where(certain, 0, result).astype(np.int32)
         if name in ("and", "or") and len(flow.reads) == 2:
             return self._absorbed(instruction, flow, taints, result, ours)
@@ -404,7 +404,7 @@ class DoubtfulValues(Observer):
             if register in live:
                 result[ours] = np.maximum(result[ours], self._read(live, register, instruction, ours))
         result = np.repeat(result.reshape(-1, 32).max(axis=1), 32)
-        scale = next((each for each in instruction.operands[3:] if isinstance(each, Register)), None)
+        scale = next((operand for operand in instruction.operands[3:] if isinstance(operand, Register)), None)
         kept = None if scale is None or scale.type != "pred" else self._register_values(scale.index, ours)
         accumulates = np.ones(len(ours), dtype=np.bool_) if kept is None else kept.astype(np.bool_)
         own = result[ours]
@@ -440,9 +440,9 @@ class DoubtfulValues(Observer):
                     elements = np.maximum(elements, taints.max(axis=1)[:, None, None])
         targets = [register.index for register in registers_of(d)]
         coordinates = _coordinates(form.d)
-        each = coordinates.shape[1] // max(len(targets), 1)
+        width = coordinates.shape[1] // max(len(targets), 1)
         for number, register in enumerate(targets):
-            part = coordinates[:, number * each : (number + 1) * each]
+            part = coordinates[:, number * width : (number + 1) * width]
             taints = elements[:, part[..., 0], part[..., 1]].max(axis=-1)
             self._write(live, (register,), ours.reshape(-1), taints.reshape(-1).astype(np.int32))
 
@@ -460,11 +460,11 @@ class DoubtfulValues(Observer):
         if live.keys().isdisjoint(registers):
             return np.moveaxis(taints, -1, 0)
         coordinates = _coordinates(matrix)
-        each = coordinates.shape[1] // len(registers)
+        width = coordinates.shape[1] // len(registers)
         for number, register in enumerate(registers):
             if register in live:
                 own = self._read(live, register, instruction, ours.reshape(-1)).reshape(-1, 32)
-                part = coordinates[:, number * each : (number + 1) * each]
+                part = coordinates[:, number * width : (number + 1) * width]
                 np.maximum.at(taints, (part[..., 0], part[..., 1]), own.T[:, None])
         return np.moveaxis(taints, -1, 0)
 

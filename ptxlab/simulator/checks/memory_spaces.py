@@ -99,8 +99,8 @@ class TensorCheck(Observer):
 
     def end(self) -> None:
         """Report columns that are still allocated when their block ends."""
-        for instruction in dict.fromkeys(each for each, _ in self._allocated.values()):
-            threads = [thread for each, thread in self._allocated.values() if each is instruction]
+        for instruction in dict.fromkeys(allocator for allocator, _ in self._allocated.values()):
+            threads = [thread for allocator, thread in self._allocated.values() if allocator is instruction]
             self._report.add(self._batch, Violation(
                 "tensor memory kept", instruction, np.array(sorted(threads)),
                 "{who} allocate{s} columns of tensor memory that nobody frees before the block ends",

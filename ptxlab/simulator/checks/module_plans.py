@@ -94,7 +94,7 @@ class FunctionLoads:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._effects = [each.effects for each in function.instructions]
+        self._effects = [instruction.effects for instruction in function.instructions]
         self._constants = constants(function)
         self._readers: dict[int, list[int]] = {}  # of registers
         for index, (read, _) in enumerate(self._effects):
@@ -166,18 +166,26 @@ class FunctionLoads:
 
     def is_flag(self, address: PtxOperand) -> bool:
         """Whether volatile loads or atomic operations look at an address only in order to decide."""
-        lookers = (each for each in self._function.instructions if each.parts[0] in ("ld", "atom"))
-        ours = [each for each in lookers if each.operands[1] == address]
-        return any(self._followed(each)[1] and not self.is_data(each) for each in ours)
+        lookers = (
+            instruction
+            for instruction in self._function.instructions
+            if instruction.parts[0] in ("ld", "atom")
+        )
+        ours = [looker for looker in lookers if looker.operands[1] == address]
+        return any(self._followed(load)[1] and not self.is_data(load) for load in ours)
 
     @cached_property
     def _polled(self) -> list[PtxOperand]:
         """The addresses of volatile loads and atomic operations that are polled: whose turn it is, say."""
         instructions = self._function.instructions
-        loads = [each for each in instructions if each.parts[0] == "ld" and "volatile" in each.parts]
-        atomics = [each for each in instructions if each.parts[0] == "atom"]
-        polled = [each for each in (*loads, *atomics) if self._is_polled(each)]
-        return [each.operands[1] for each in polled]
+        loads = [
+            instruction
+            for instruction in instructions
+            if instruction.parts[0] == "ld" and "volatile" in instruction.parts
+        ]
+        atomics = [instruction for instruction in instructions if instruction.parts[0] == "atom"]
+        polled = [access for access in (*loads, *atomics) if self._is_polled(access)]
+        return [access.operands[1] for access in polled]
 
     def is_update(self, load: PtxInstruction, store: PtxInstruction) -> bool:
         """Whether a store puts back what is computed from a load of the same address, and nobody polls it."""
@@ -192,9 +200,11 @@ class FunctionLoads:
     @cached_property
     def updating_stores(self) -> frozenset[int]:
         """Volatile stores, by id, that put back what is computed from a load of the same address."""
-        volatile = [each for each in self._function.instructions if "volatile" in each.parts]
+        volatile = [
+            instruction for instruction in self._function.instructions if "volatile" in instruction.parts
+        ]
         return frozenset(
-            id(each) for each in volatile if any(self.is_update(load, each) for load in volatile)
+            id(store) for store in volatile if any(self.is_update(load, store) for load in volatile)
         )
 
     def shares_branch(self, first: PtxInstruction, last: PtxInstruction) -> bool:
@@ -202,8 +212,8 @@ class FunctionLoads:
         low, high = sorted([first.index, last.index])
         before = self._function.instructions[:low]
         return any(
-            each.guard is not None and any(target > high for target in branch_targets(each))
-            for each in before
+            instruction.guard is not None and any(target > high for target in branch_targets(instruction))
+            for instruction in before
         )
 
     def _is_used_at_once(self, load: PtxInstruction) -> bool:
@@ -294,12 +304,16 @@ class FunctionPlans:
         written = {register for _, registers in effects for register in registers}
         readers = {
             register: [
-                each for each, (read, _) in zip(instructions, effects, strict=True) if register in read
+                instruction
+                for instruction, (read, _) in zip(instructions, effects, strict=True)
+                if register in read
             ]
             for register in watched - written
         }
         return watched - {
-            register for register, those in readers.items() if all(_fills(each, written) for each in those)
+            register
+            for register, those in readers.items()
+            if all(_fills(reader, written) for reader in those)
         }
 
     @cached_property
@@ -310,7 +324,7 @@ class FunctionPlans:
         for instruction in self.function.instructions:
             written = instruction.effects[1]
             if instruction.parts[0] == "and" and any(
-                isinstance(each, Immediate) for each in instruction.operands
+                isinstance(operand, Immediate) for operand in instruction.operands
             ):
                 masked |= written
             else:
@@ -327,7 +341,7 @@ class ModulePlans:
     """What to watch when instructions of a module are executed; computed at first use."""
 
     def __init__(self, module: Module) -> None:
-        self.functions = {name: FunctionPlans(each) for name, each in module.functions.items()}
+        self.functions = {name: FunctionPlans(function) for name, function in module.functions.items()}
         self.owners: dict[int, FunctionPlans] = {}  # of instructions, by id
         for plans in self.functions.values():
             for instruction in plans.function.instructions:
@@ -345,12 +359,14 @@ class ModulePlans:
     @cached_property
     def guesses(self) -> frozenset[int]:
         """Loads, by id, of what a compare-and-swap compares: if the value is stale, the swap fails."""
-        return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
+        return frozenset(
+            load for plans in self.functions.values() for load in _compared_loads(plans.function)
+        )
 
     @cached_property
     def faults(self) -> dict[int, Rotation | SignFill]:
         """The instructions, by id, that assemblers get wrong; none where they do not optimise."""
-        functions = () if self._unoptimised else tuple(each.function for each in self.functions.values())
+        functions = () if self._unoptimised else tuple(plans.function for plans in self.functions.values())
         return {
             id(function.instructions[index]): fault
             for function in functions
@@ -363,11 +379,11 @@ class ModulePlans:
         blind: set[int] = set()
         for plans in self.functions.values():
             instructions = plans.function.instructions
-            read = {register for each in instructions for register in each.effects[0]}
+            read = {register for instruction in instructions for register in instruction.effects[0]}
             blind.update(
-                id(each)
-                for each in instructions
-                if each.parts[0] in ("atom", "red") and read.isdisjoint(each.effects[1])
+                id(instruction)
+                for instruction in instructions
+                if instruction.parts[0] in ("atom", "red") and read.isdisjoint(instruction.effects[1])
             )
         return frozenset(blind)
 
@@ -406,25 +422,28 @@ class ModulePlans:
         if self.owners[id(other)].loads is not loads:
             return False
         if one is other:
-            return any(loads.is_update(each, one) for each in self.owners[id(one)].function.instructions)
+            return any(
+                loads.is_update(instruction, one)
+                for instruction in self.owners[id(one)].function.instructions
+            )
         return loads.is_update(one, other) or loads.is_update(other, one)
 
     @cached_property
     def has_flags(self) -> bool:
         """Whether blocks may hand something over by flags: there is a fence, or a release."""
-        functions = (each.function for each in self.functions.values())
-        opcodes = {each.opcode for function in functions for each in function.instructions}
+        functions = (plans.function for plans in self.functions.values())
+        opcodes = {instruction.opcode for function in functions for instruction in function.instructions}
         parts = {part for opcode in opcodes for part in opcode.split(".")}
         return not parts.isdisjoint({"fence", "membar", "release", "acq_rel"})
 
     @cached_property
     def stores_volatile(self) -> bool:
         """Whether anything is stored to volatile memory."""
-        functions = (each.function for each in self.functions.values())
+        functions = (plans.function for plans in self.functions.values())
         return any(
-            each.parts[0] == "st" and "volatile" in each.parts
+            instruction.parts[0] == "st" and "volatile" in instruction.parts
             for function in functions
-            for each in function.instructions
+            for instruction in function.instructions
         )
 
     def may_overwrite_count(self, one: PtxInstruction, other: PtxInstruction) -> bool:
@@ -457,7 +476,11 @@ class ModulePlans:
         return self._plans[key]
 
     def _add(self, function: Function) -> None:
-        multiplying = [each for each in function.instructions if each.parts[:2] == ("wgmma", "mma_async")]
+        multiplying = [
+            instruction
+            for instruction in function.instructions
+            if instruction.parts[:2] == ("wgmma", "mma_async")
+        ]
         members: dict[int, list[int]] = {}
         metadata: dict[int, int] = {}
         for instruction in multiplying:
@@ -470,11 +493,13 @@ class ModulePlans:
             for register in registers:
                 if number not in members.setdefault(register, []):
                     members[register].append(number)
-        for each in function.registers:
-            if each.index in members or each.index in metadata:
-                self.names[function.name, each.index] = each.name
+        for declared in function.registers:
+            if declared.index in members or declared.index in metadata:
+                self.names[function.name, declared.index] = declared.name
         roles = _Roles(members, metadata, constants(function))
-        self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
+        self._plans |= {
+            id(instruction): self._plan(function, instruction, roles) for instruction in function.instructions
+        }
 
     def _plan(self, function: Function, instruction: PtxInstruction, roles: _Roles) -> RegisterPlan | None:
         """See `of`."""
@@ -489,7 +514,9 @@ class ModulePlans:
             moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
             touched = {number for register in read | written for number in members.get(register, ())}
             plan.accumulators = [] if moves else sorted(touched)
-            plan.overwrites = [] if moves else sorted(metadata[each] for each in written if each in metadata)
+            plan.overwrites = (
+                [] if moves else sorted(metadata[index] for index in written if index in metadata)
+            )
         if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
             plan.lanes = 128 if parts[0] == "wgmma" else 32
         if parts[0] in HAVE_MASK and (parts[0] != "bar" or "warp" in parts):
@@ -547,10 +574,10 @@ def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstr
         return ()
     meet = _target(body[end - 1]) if body[end - 1].guard is None else -1
     arms = [(begin, end - 1), (end, meet)] if meet > end else [(begin, end)]
-    region = tuple(each for first, last in arms for each in body[first:last])
-    inside = {each.index for first, last in arms for each in body[first + 1 : last]}
-    entered = any(not inside.isdisjoint(branch_targets(each)) for each in body)
-    fine = region and not entered and all(each.is_arithmetic for each in region)
+    region = tuple(instruction for first, last in arms for instruction in body[first:last])
+    inside = {instruction.index for first, last in arms for instruction in body[first + 1 : last]}
+    entered = any(not inside.isdisjoint(branch_targets(instruction)) for instruction in body)
+    fine = region and not entered and all(instruction.is_arithmetic for instruction in region)
     return region if fine else ()
 
 
@@ -567,7 +594,7 @@ def _fills(instruction: PtxInstruction, written: set[int]) -> bool:
     source = instruction.operands[-1]
     if instruction.parts[0] != "mov" or not isinstance(source, Vector):
         return False
-    return any(isinstance(each, Register) and each.index in written for each in source.items)
+    return any(isinstance(item, Register) and item.index in written for item in source.items)
 
 
 def _compared_loads(function: Function) -> Iterator[int]:
@@ -578,7 +605,7 @@ def _compared_loads(function: Function) -> Iterator[int]:
             compared |= {register.index for register in registers_of(instruction.operands[2])}
     if not compared:
         return
-    effects = [(each, *each.effects) for each in function.instructions]
+    effects = [(instruction, *instruction.effects) for instruction in function.instructions]
     grows = True
     while grows:
         grows = False

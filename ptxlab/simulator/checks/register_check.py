@@ -198,7 +198,7 @@ class RegisterCheck(Observer):
             remedy = "execute wgmma.commit_group, then wgmma.wait_group, before it"
         verb = "write{s}" if written & flight.registers else "read{s}"
         function, registers = list(self._plans.sets)[number]
-        names = sorted(self._plans.names[function, each] for each in (read | written) & registers)
+        names = sorted(self._plans.names[function, index] for index in (read | written) & registers)
         where = flight.instruction.source_line
         self._report.add(self._batch, Violation(
             "wgmma registers", instruction, ours[late],

@@ -89,7 +89,7 @@ class SharedArrays(Observer):
         name, offset = plain_name(near.name), start - near.start
         place = f"byte {offset} of {name}" if offset >= 0 else f"the byte {-offset} before {name}"
         size = near.end - near.start
-        beyond = next((each for each in self._arrays if each.start <= last and start < each.end), None)
+        beyond = next((array for array in self._arrays if array.start <= last and start < array.end), None)
         other = "" if beyond is None or beyond in limits else f", in {plain_name(beyond.name)}"
         violation = Violation(
             "out of bounds", access.instruction, access.threads[outside],
@@ -109,7 +109,7 @@ class SharedArrays(Observer):
 def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[SharedArray, ...]]:
     """For each access to shared memory in a function the arrays that it is for; none if it is not known."""
     symbols = {array.name: _FIRST << number for number, array in enumerate(arrays)}
-    parameters = {each.name for each in function.parameters} if function.entry else set()
+    parameters = {parameter.name for parameter in function.parameters} if function.entry else set()
     points_to = [0] * len(function.registers)
     readers: dict[int, list[PtxInstruction]] = {}
     for instruction in function.instructions:
@@ -136,7 +136,7 @@ def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[Sh
 def _target(instruction: PtxInstruction) -> Address | None:
     """The address of an access that may be to shared memory; None for other instructions."""
     parts = instruction.parts
-    addresses = [each for each in instruction.operands if isinstance(each, Address)]
+    addresses = [operand for operand in instruction.operands if isinstance(operand, Address)]
     if parts[:2] == ("cp", "async") and "mbarrier" not in parts:
         spaces = [part.partition("::")[0] for part in parts if part.startswith(("shared", "global"))]
         if spaces.count("shared") != 1:  # between blocks
@@ -160,12 +160,12 @@ def _transfer(
     """What the result of an instruction may hold: the transfer function of the analysis."""
     name = instruction.parts[0]
     operands = instruction.operands[1:]
-    if any(isinstance(each, Vector) for each in instruction.operands) and name == "mov":
-        values = [points_to[each.index] for each in instruction.registers[0]]
+    if any(isinstance(operand, Vector) for operand in instruction.operands) and name == "mov":
+        values = [points_to[register.index] for register in instruction.registers[0]]
         return _UNKNOWN if any(values) else 0
     if name == "ld" and isinstance(operands[0], Address) and isinstance(operands[0].base, Symbol):
         return 0 if operands[0].base.name in parameters else _LOADED
-    values = [_operand_points_to(each, points_to, symbols) for each in operands]
+    values = [_operand_points_to(operand, points_to, symbols) for operand in operands]
     if name == "shfl":
         return values[0]
     if name in ADDRESS_UNIONS:

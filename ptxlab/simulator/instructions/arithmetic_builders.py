@@ -227,7 +227,7 @@ def _joined(operand: Vector, bits: int, instruction: PtxInstruction, context: Co
     reads = tuple(reader(item, width, instruction, context) for item in operand.items)
 
     def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
-        values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
+        values = np.stack([source(machine, frame, threads) for source in reads], axis=-1)
         return values.view(dtype)[:, 0]
 
     return read

@@ -153,28 +153,28 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
             return
         which = np.repeat(np.arange(threads.count), pieces)
         steps = width * (np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
-        each = Threads.listed(threads.batch, threads.indices[which])
+        repeated = Threads.listed(threads.batch, threads.indices[which])
         read_from = sources(machine, frame, threads)[which] + steps
         write_to = places(machine, frame, threads)[which] + steps
-        words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async")
+        words = machine.memory.load(instruction, origin, repeated, read_from, bits, count, "async")
         masks = read_masks(mask, machine, frame, threads)
         if combine is not None:
             update = combined(combine, words)
-            machine.memory.update(instruction, to, each, write_to, bits, update)
+            machine.memory.update(instruction, to, repeated, write_to, bits, update)
         elif chosen_bytes is not None:
             content = np.stack(words, axis=-1).view(np.uint8)
             bits_of_mask = chosen_bytes(machine, frame, threads)[which]
             for byte in range(content.shape[1]):
                 chosen = bits_of_mask >> np.uint16(byte) & 1 != 0
-                writers = Threads.listed(threads.batch, each.indices[chosen])
+                writers = Threads.listed(threads.batch, repeated.indices[chosen])
                 values = [content[chosen, byte]]
                 machine.memory.store(instruction, to, writers, write_to[chosen] + byte, values, "async")
         elif masks is None:
-            machine.memory.store(instruction, to, each, write_to, words, "async")
+            machine.memory.store(instruction, to, repeated, write_to, words, "async")
         else:
             for rank in range(machine.batch.grid.cluster_size):
                 chosen = masks[which] >> rank & 1 != 0
-                writers = Threads.listed(threads.batch, each.indices[chosen])
+                writers = Threads.listed(threads.batch, repeated.indices[chosen])
                 values = [word[chosen] for word in words]
                 targets = in_block(write_to[chosen], rank)
                 machine.memory.store(instruction, to, writers, targets, values, "async")
@@ -307,7 +307,7 @@ _NONE_LEFT = (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
 @builds("clusterlaunchcontrol.try_cancel")
 def _try_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`try_cancel`: the next cluster of the grid does not begin; the requesting block takes over its work."""
-    response, barrier = (barrier_place(each, instruction, context) for each in instruction.operands)
+    response, barrier = (barrier_place(operand, instruction, context) for operand in instruction.operands)
     multicast = "multicast::cluster::all" in instruction.parts
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -342,7 +342,7 @@ def _query_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
     is_query = "is_canceled" in instruction.parts
     axes = [part[-1] for part in instruction.parts if part.startswith("get_first_ctaid::")]
     axis = "xyz".index(axes[0]) if axes else 0
-    writes = [writer(each, instruction) for each in items_of(destination)]
+    writes = [writer(item, instruction) for item in items_of(destination)]
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         words = read(machine, frame, threads).copy().view(np.uint32).reshape(-1, 4)

@@ -153,11 +153,11 @@ def _st_bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
         counts = np.minimum(sizes, machine.memory.shared_size) // 8  # more is out of bounds in any case
         which = np.repeat(np.arange(threads.count), counts)
         steps = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        each = Threads.listed(threads.batch, threads.indices[which])
+        repeated = Threads.listed(threads.batch, threads.indices[which])
         zeros = np.zeros(len(which), dtype=UNSIGNED[64])
         addresses = read_address(machine, frame, threads)[which] + 8 * steps
         if len(which):
-            machine.memory.store(instruction, space, each, addresses, [zeros])
+            machine.memory.store(instruction, space, repeated, addresses, [zeros])
 
     return MachineStep(instruction, execute)
 
@@ -231,9 +231,9 @@ def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
     """
     if instruction.parts != ("and", "b32"):
         return False
-    masks = [each.value & 0xFFFFFFFF for each in instruction.operands if isinstance(each, Immediate)]
+    masks = [operand.value & 0xFFFFFFFF for operand in instruction.operands if isinstance(operand, Immediate)]
     return any(mask >> RANK_SHIFT == 0xFE for mask in masks) and any(
-        "cta_group::2" in each.parts for each in module.instructions
+        "cta_group::2" in other.parts for other in module.instructions
     )
 
 

@@ -103,7 +103,7 @@ def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, PtxO
 def _words(operand: PtxOperand) -> list[int]:
     """The numbers of its 32-bit registers."""
     return [
-        each.index for each in items_of(operand) if isinstance(each, Register) and type_bits(each.type) == 32
+        item.index for item in items_of(operand) if isinstance(item, Register) and type_bits(item.type) == 32
     ]
 
 

@@ -386,7 +386,8 @@ def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads,
 def _name(machine: Machine, at: int) -> str:
     """What messages call the mbarrier at an address of shared memory."""
     at &= (1 << RANK_SHIFT) - 1
-    parameters = {each.name for each in machine.launch.entry.function.parameters}  # have a space of their own
+    # Parameters have a space of their own.
+    parameters = {parameter.name for parameter in machine.launch.entry.function.parameters}
     before = [
         (start, plain_name(name))
         for name, start in machine.launch.symbols.items()

@@ -321,8 +321,8 @@ def computed(
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         results = compute(machine, threads, *(read(machine, frame, threads) for read in reads))
         values = results if isinstance(results, tuple) else (results,)
-        for write, each in zip(writes, values, strict=False):
-            write(frame, threads, each)
+        for write, value in zip(writes, values, strict=False):
+            write(frame, threads, value)
 
     if not masked:
         return MachineStep(instruction, execute)

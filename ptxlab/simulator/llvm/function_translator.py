@@ -161,7 +161,7 @@ class Translator:
         order: list[str] = []
         while reached:  # depth first; the reverse of the order in which blocks are left
             name = reached[-1]
-            fresh = [each for each in blocks[name].instructions[-1].labels if each not in seen]
+            fresh = [label for label in blocks[name].instructions[-1].labels if label not in seen]
             if blocks[name].instructions[-1].op in ("br", "switch") and fresh:
                 seen.add(fresh[0])
                 reached.append(fresh[0])
@@ -308,9 +308,9 @@ class Translator:
                 elif instruction.op in ("getelementptr", "freeze", "addrspacecast"):
                     spaces = {self._space_in(instruction.arguments[0], known)}
                 elif instruction.op == "phi":
-                    spaces = {self._space_in(each, known) for each in instruction.arguments}
+                    spaces = {self._space_in(argument, known) for argument in instruction.arguments}
                 elif instruction.op == "select":
-                    spaces = {self._space_in(each, known) for each in instruction.arguments[1:]}
+                    spaces = {self._space_in(argument, known) for argument in instruction.arguments[1:]}
                 spaces -= {None}
                 if spaces:
                     space = spaces.pop() if len(spaces) == 1 else 0
@@ -365,7 +365,11 @@ class Translator:
 
     def _fuse(self, instructions: list[Instruction]) -> None:
         """Find the products that Clang's back end fuses with a sum of the same block."""
-        products = {each.name: each for each in instructions if each.op == "fmul" and _CONTRACT & each.words}
+        products = {
+            instruction.name: instruction
+            for instruction in instructions
+            if instruction.op == "fmul" and _CONTRACT & instruction.words
+        }
         if not products:
             return
         inside = set(instructions)
@@ -377,11 +381,11 @@ class Translator:
         def product(value: Value) -> Instruction | None:
             return products.get(value.name) if isinstance(value, Local) else None
 
-        left_over = {name: list(each) for name, each in users.items()}
+        left_over = {name: list(uses) for name, uses in users.items()}
         for instruction in instructions:
             if instruction.op not in ("fadd", "fsub") or not _CONTRACT & instruction.words:
                 continue
-            left, right = (product(each) for each in instruction.arguments)
+            left, right = (product(argument) for argument in instruction.arguments)
             chosen, how = left, "left"
             prefers_right = right is not None and (
                 left is None or len(users[left.name]) > len(users[right.name])
@@ -546,12 +550,12 @@ class Translator:
                     and (align | start) % total == 0
                     and len(same) == wanted
                     and all(
-                        each.bits == leaf.bits and where == start + size * number
-                        for number, (each, where) in enumerate(same)
+                        other.bits == leaf.bits and where == start + size * number
+                        for number, (other, where) in enumerate(same)
                     )
                     and leaf.bits == 8 * size
                     and class_of(leaf) == class_of(same[-1][0])
-                    and len({each.kind for each, _ in same}) == 1
+                    and len({other.kind for other, _ in same}) == 1
                 ):
                     count = wanted
                     break
@@ -598,7 +602,7 @@ class Translator:
 
     def _load_bytes(self, prefix: str, leaf: Type, place: tuple[str, int], size: int, align: int) -> str:
         """Load a scalar in parts, as its alignment allows."""
-        unit = next(each for each in (4, 2, 1) if align % each == 0 and size % each == 0)
+        unit = next(width for width in (4, 2, 1) if align % width == 0 and size % width == 0)
         result = ""
         for start in range(0, size, unit):
             word = self.op(f"{prefix}.u{8 * unit}", "r", self._place(place[0], place[1] + start))
@@ -622,7 +626,7 @@ class Translator:
                 whole = min(size, -(-leaf.bits // 8))
                 if whole & whole - 1 or (align | start) % whole:
                     unit = next(
-                        each for each in (4, 2, 1) if (align | start) % each == 0 and whole % each == 0
+                        width for width in (4, 2, 1) if (align | start) % width == 0 and whole % width == 0
                     )
                     bits = self.to_bits(values[0], leaf, 64)
                     for step in range(0, whole, unit):
@@ -641,7 +645,7 @@ class Translator:
                     for position in range(0, count, per_word)
                 ]
                 leaf, count = I32, len(values)
-            values = [self.register(each, leaf) for each in values]
+            values = [self.register(value, leaf) for value in values]
             listing = f"{{{', '.join(values)}}}" if count > 1 else values[0]
             self.emit(f"{prefix}{f'.v{count}' if count > 1 else ''}.{memory_type(leaf)} {at}, {listing};")
 
@@ -652,7 +656,7 @@ class Translator:
         moves = []
         at = 0
         while at < size:
-            unit = next(each for each in (8, 4, 2, 1) if (align | at) % each == 0 and at + each <= size)
+            unit = next(width for width in (8, 4, 2, 1) if (align | at) % width == 0 and at + width <= size)
             kind = {8: "rd", 4: "r"}.get(unit, "rs")
             place = self._place(source[1], source[2] + at)
             moves.append((unit, at, self.op(f"ld{SPACES[source[0]]}.u{8 * unit}", kind, place)))
@@ -680,7 +684,7 @@ class Translator:
             at = 0
             while at < (size or 0):
                 step = next(
-                    each for each in (8, 4, 2, 1) if (unit | at) % each == 0 and at + each <= (size or 0)
+                    width for width in (8, 4, 2, 1) if (unit | at) % width == 0 and at + width <= (size or 0)
                 )
                 part = self._resized(full, 64, max(16, 8 * step))
                 self.emit(f"st{SPACES[place[0]]}.u{8 * step} {self._place(place[1], place[2] + at)}, {part};")
@@ -775,11 +779,11 @@ class Translator:
         """A word of integer parts, the lowest first."""
         kind = class_of(Type("int", bits))
         if part > 8:
-            parts = [self.register(each, Type("int", part)) for each in parts]
+            parts = [self.register(piece, Type("int", part)) for piece in parts]
             return self.op(f"mov.b{bits}", kind, f"{{{', '.join(parts)}}}")
         result = ""
-        for position, each in enumerate(parts):
-            wide = self._resized(self.register(each, Type("int", 16)), 16, bits)
+        for position, piece in enumerate(parts):
+            wide = self._resized(self.register(piece, Type("int", 16)), 16, bits)
             shifted = self.op(f"shl.b{bits}", kind, wide, str(8 * position)) if position else wide
             result = self.op(f"or.b{bits}", kind, result, shifted) if result else shifted
         return result
@@ -950,7 +954,7 @@ class Translator:
         if op in _INTEGER_OPS or op in ("fadd", "fsub", "fmul", "fdiv", "frem"):
             return self._by_element(instruction, self.operands(arguments[0]), self.operands(arguments[1]))
         if op in ("icmp", "fcmp"):
-            left, right = (self.operands(each) for each in arguments)
+            left, right = (self.operands(argument) for argument in arguments)
             source = arguments[0].type
             if source.kind != "vector":
                 return (self._compare(instruction.predicate, source, left, right),)
@@ -1057,8 +1061,8 @@ class Translator:
             return (result,)
         new = self.operand(arguments[1])
         return tuple(
-            self.selected(leaf, self._compare("eq", wide, (position,), (str(at),)), new, each)
-            for at, each in enumerate(whole)
+            self.selected(leaf, self._compare("eq", wide, (position,), (str(at),)), new, element)
+            for at, element in enumerate(whole)
         )
 
     def selected(self, leaf: Type, predicate: str, yes: str, no: str) -> str:
@@ -1072,7 +1076,7 @@ class Translator:
 
     def _select(self, instruction: Instruction) -> tuple[str, ...]:
         condition, yes, no = instruction.arguments
-        predicates = [self.register(each, I1) for each in self.operands(condition)]
+        predicates = [self.register(operand, I1) for operand in self.operands(condition)]
         first, second = self._kept_in(yes, instruction.name), self._kept_in(no, instruction.name)
         if len(predicates) == 1:
             predicates *= len(first)
@@ -1098,7 +1102,7 @@ class Translator:
             return self._wide(instruction, left, right)
         if instruction in self._fused:
             product, how = self._fused[instruction]
-            a, b = (self.operands(each) for each in product.arguments)
+            a, b = (self.operands(argument) for argument in product.arguments)
             c = right if how == "left" or how == "negated" else left
             return tuple(
                 self._fma(leaf, how, instruction.op, x, y, z)
@@ -1169,7 +1173,7 @@ class Translator:
             rounding = "" if _CONTRACT & words else ".rn"
             return self.op(f"{_FLOAT_OPS[op]}{rounding}{ftz}.{name}", kind, left, right)
         if name in ("f16", "bf16"):
-            wide = [self.op(f"cvt.f32.{name}", "f", each) for each in (left, right)]
+            wide = [self.op(f"cvt.f32.{name}", "f", operand) for operand in (left, right)]
             result = self._float_operation(op, Type("float"), wide[0], wide[1], words)
             return self.op(f"cvt.rn.{name}.f32", "rs", result)
         mode = "full" if name == "f32" and {"afn", "fast"} & words else "rn"
@@ -1192,7 +1196,7 @@ class Translator:
             name = _FLOATS[kind.kind]
             if predicate in ("true", "false"):
                 return self.op("mov.pred", "p", "-1" if predicate == "true" else "0")
-            a, b = (self.register(each[0], kind) for each in (left, right))
+            a, b = (self.register(operand[0], kind) for operand in (left, right))
             return self.op(
                 f"setp.{_COMPARISONS[predicate]}{self.ftz if name == 'f32' else ''}.{name}", "p", a, b
             )
@@ -1206,7 +1210,7 @@ class Translator:
             if base in ("eq", "ne"):
                 different = self.op("xor.pred", "p", a, b)
                 return different if base == "ne" else self.op("not.pred", "p", different)
-            a, b = (self.op("selp.u32", "r", "-1" if signed else "1", "0", each) for each in (a, b))
+            a, b = (self.op("selp.u32", "r", "-1" if signed else "1", "0", flag) for flag in (a, b))
             return self.op(f"setp.{base}.{predicate[0]}32", "p", a, b)
         if signed:
             a, b = self.signed(a, kind), self.signed(b, kind)
@@ -1254,8 +1258,8 @@ class Translator:
         if len(types) > 2:
             raise self.refusal(f"{op} of i{kind.count}")
         a0, a1, b0, b1 = (
-            *(self._to64(each, leaf) for each, leaf in zip(left, types, strict=True)),
-            *(self._to64(each, leaf) for each, leaf in zip(right, types, strict=True)),
+            *(self._to64(value, leaf) for value, leaf in zip(left, types, strict=True)),
+            *(self._to64(value, leaf) for value, leaf in zip(right, types, strict=True)),
         )
         if op in ("add", "sub"):
             low, high = self.code.register("rd"), self.code.register("rd")
@@ -1313,7 +1317,7 @@ class Translator:
                 signs.append(sign)
             words.append([low, high])
         (n0, n1), (d0, d1) = words
-        q0, q1, r0, r1 = (self.op("mov.u64", "rd", each) for each in (n0, n1, "0", "0"))
+        q0, q1, r0, r1 = (self.op("mov.u64", "rd", word) for word in (n0, n1, "0", "0"))
         count = self.op("mov.u32", "r", "128")
         begin = self.code.label()
         t0, t1, bit = self.code.register("rd"), self.code.register("rd"), self.code.register("rd")
@@ -1357,7 +1361,9 @@ class Translator:
         operands = self.operands(instruction.arguments[0])
         if target.kind == "vector":
             source, target = source.elements[0], target.elements[0]
-            return tuple(part for each in operands for part in self._cast_one(op, (each,), source, target))
+            return tuple(
+                part for operand in operands for part in self._cast_one(op, (operand,), source, target)
+            )
         return self._cast_one(op, operands, source, target)
 
     def _cast_one(self, op: str, operands: tuple[str, ...], source: Type, target: Type) -> tuple[str, ...]:
@@ -1537,7 +1543,7 @@ class Translator:
             raise self.refusal(f"cmpxchg of {bits} bits")
         if bits == 128:
             raise self.refusal("cmpxchg of 128 bits")
-        a, b = (self.register(self.operand(each), kind) for each in (expected, new))
+        a, b = (self.register(self.operand(value), kind) for value in (expected, new))
         old = self.op(f"{prefix}.cas.b{bits}", class_of(kind), self._place(place[1], place[2]), a, b)
         return old, self.op(f"setp.eq.b{bits}", "p", old, a)
 
@@ -1623,7 +1629,9 @@ class Translator:
         """Inline assembly; an operand that is tied to a result is copied into its register."""
         types = [leaf for leaf, _ in leaves_of(instruction.type)]
         constraints = [
-            each for each in re.findall(r"(?:\{[^}]*\}|[^,{])+", assembly.constraints) if each[0] != "~"
+            constraint
+            for constraint in re.findall(r"(?:\{[^}]*\}|[^,{])+", assembly.constraints)
+            if constraint[0] != "~"
         ]
         operands: list[str] = []
         results: list[str] = []

@@ -19,7 +19,7 @@ def _elements(to: Translator, call: Instruction, count: int) -> list[tuple[Type,
     """The operands of each element of a result."""
     operands = [to.operands(argument) for argument in call.arguments[:count]]
     leaves = [leaf for leaf, _ in leaves_of(call.type)]
-    return [(leaf, [each[number] for each in operands]) for number, leaf in enumerate(leaves)]
+    return [(leaf, [operand[number] for operand in operands]) for number, leaf in enumerate(leaves)]
 
 
 def _float(opcode: str, count: int = 1, approximate: str = "") -> _Rule:
@@ -36,7 +36,7 @@ def _float(opcode: str, count: int = 1, approximate: str = "") -> _Rule:
             ):
                 if name == "f64":
                     raise to.refusal(f"{chosen.partition('.')[0]} of doubles")
-                wide = [to.op(f"cvt.f32.{name}", "f", each) for each in operands]
+                wide = [to.op(f"cvt.f32.{name}", "f", operand) for operand in operands]
                 result = to.op(chosen.format(ftz="", type="f32"), "f", *wide)
                 results.append(to.op(f"cvt.rn.{name}.f32", "rs", result))
             else:
@@ -76,7 +76,7 @@ def _integer(opcode: str) -> _Rule:
                 results.append(to.op(f"{name}.pred", "p", *operands))
                 continue
             if opcode.endswith("s"):
-                operands = [to.signed(each, leaf) for each in operands]
+                operands = [to.signed(operand, leaf) for operand in operands]
             results.append(to.masked(to.op(f"{opcode}{bits}", class_of(leaf), *operands), leaf))
         return tuple(results)
 
@@ -128,7 +128,7 @@ def _funnel(left: bool) -> _Rule:
                 continue
             width = 64 if bits > 32 else 32
             kind = "rd" if width == 64 else "r"
-            a, b, c = (to.to_bits(to.register(each, leaf), leaf, width) for each in (high, low, count))
+            a, b, c = (to.to_bits(to.register(value, leaf), leaf, width) for value in (high, low, count))
             c = to.op(f"rem.u{width}", kind, c, str(bits))
             c = c if width == 32 else to.op("cvt.u32.u64", "r", c)
             rest = to.op("sub.s32", "r", str(bits), c)
@@ -161,7 +161,7 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
             second = to.op("xor.b64", "rd", b, low) if op == "add" else to.op("xor.b64", "rd", a, b)
             both = to.op("and.b64", "rd", first, second)
             return low, to.op("setp.lt.s64", "p", both, "0")
-        wide = [to.extended(each, leaf, Type("int", 64), signed=signed) for each in (a, b)]
+        wide = [to.extended(value, leaf, Type("int", 64), signed=signed) for value in (a, b)]
         full = to.op(f"{op}{'.lo' if op == 'mul' else ''}.s64", "rd", *wide)
         low = to.from_bits(full, 64, leaf)
         again = to.extended(low, leaf, Type("int", 64), signed=signed)
@@ -201,7 +201,7 @@ def _reduce(to: Translator, call: Instruction) -> tuple[str, ...]:
     result = operands[0]
     for operand in operands[1:]:
         if name in ("smin", "smax", "umin", "umax"):
-            a, b = (to.signed(each, leaf) if name[0] == "s" else each for each in (result, operand))
+            a, b = (to.signed(value, leaf) if name[0] == "s" else value for value in (result, operand))
             result = to.masked(to.op(f"{name[1:]}.{name[0]}{width_of(leaf)}", class_of(leaf), a, b), leaf)
         elif name in ("fmin", "fmax"):
             result = to.op(f"{name[1:]}.{_FLOATS[leaf.kind]}", class_of(leaf), result, operand)
@@ -274,7 +274,7 @@ def _round(to: Translator, call: Instruction) -> tuple[str, ...]:
 
 def _memory(kind: str) -> _Rule:
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
-        aligns = [int(str(each.get("align", 1))) for each in call.attributes[:2]]
+        aligns = [int(str(attributes.get("align", 1))) for attributes in call.attributes[:2]]
         to.copy_memory(call.arguments, (aligns[0], aligns[1]), kind)
         return ()
 

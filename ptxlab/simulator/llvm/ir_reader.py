@@ -531,8 +531,8 @@ class Reader:
                 count = mask.type.count
                 items = mask.value if isinstance(mask.value, tuple) else (Constant(VOID, 0),) * count
                 indices = tuple(
-                    each.value if isinstance(each, Constant) and isinstance(each.value, int) else 0
-                    for each in items
+                    item.value if isinstance(item, Constant) and isinstance(item.value, int) else 0
+                    for item in items
                 )
                 kind = Type("vector", count, kind.elements)
             return Instruction(op, kind, values, words=frozenset(words), indices=indices)
@@ -563,8 +563,8 @@ class Reader:
                 self._at += 1
                 arguments.append(self._typed())
             kind = arguments[0].type
-            for each in arguments[1:]:
-                other = each.type
+            for argument in arguments[1:]:
+                other = argument.type
                 if other.kind == "vector" and kind.kind != "vector":
                     kind = Type("vector", other.count, (kind,))
             return Instruction(op, kind, arguments, words=frozenset(words), source=source)

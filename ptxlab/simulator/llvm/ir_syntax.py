@@ -50,7 +50,7 @@ def rounded_up(value: int, unit: int) -> int:
 def align_of(kind: Type) -> int:
     """The alignment of a type in bytes, by the data layout of NVPTX."""
     if kind.kind == "struct":
-        return 1 if kind.packed else max((align_of(each) for each in kind.elements), default=1)
+        return 1 if kind.packed else max((align_of(element) for element in kind.elements), default=1)
     if kind.kind == "array":
         return align_of(kind.elements[0])
     size = max(1, -(-kind.bits // 8))
@@ -64,8 +64,8 @@ def size_of(kind: Type) -> int:
     """The bytes from one element of an array of this type to the next."""
     if kind.kind == "struct":
         end = 0
-        for each in kind.elements:
-            end = rounded_up(end, 1 if kind.packed else align_of(each)) + size_of(each)
+        for element in kind.elements:
+            end = rounded_up(end, 1 if kind.packed else align_of(element)) + size_of(element)
         return rounded_up(end, align_of(kind))
     if kind.kind == "array":
         return kind.count * size_of(kind.elements[0])
@@ -78,9 +78,9 @@ def offset_of(kind: Type, index: int) -> int:
     if kind.kind != "struct":
         return index * size_of(kind.elements[0])
     end = 0
-    for each in kind.elements[: index + 1]:
-        start = rounded_up(end, 1 if kind.packed else align_of(each))
-        end = start + size_of(each)
+    for element in kind.elements[: index + 1]:
+        start = rounded_up(end, 1 if kind.packed else align_of(element))
+        end = start + size_of(element)
     return start
 
 

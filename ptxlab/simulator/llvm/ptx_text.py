@@ -208,7 +208,9 @@ class Code:
                 target = waiting[0][0]
                 spare = self.register(_REGISTER.fullmatch(target)[1])  # type: ignore[index]
                 self.copy(spare, target, location)
-                waiting = [(each, spare if operand == target else operand) for each, operand in waiting]
+                waiting = [
+                    (register, spare if operand == target else operand) for register, operand in waiting
+                ]
                 continue
             for pair in free:
                 self.copy(*pair, location)

@@ -91,7 +91,7 @@ def _tabulated(instruction: PtxInstruction, target: str) -> tuple[str, tuple[str
 @lru_cache(maxsize=4096)
 def _look_up(opcode: str, features: frozenset[str], target: str) -> tuple[str, tuple[str, ...], PtxVersion]:
     entry = availability(opcode, features)
-    special = sorted(each for each in features if each.startswith("%"))
+    special = sorted(feature for feature in features if feature.startswith("%"))
     plain_entry = availability(opcode, features.difference(special))
     name = opcode if entry == plain_entry else f"{opcode} of {listing(special)}"
     return name, entry.targets, entry.version(target)

@@ -78,7 +78,7 @@ def read_modules(texts: Sequence[str]) -> Module:
                 variables.setdefault(shifted.name, shifted)
         line += texts[number].count("\n") + 1
     _check_resolved(modules, functions, variables)
-    declared = {name: each for module in modules for name, each in module.functions.items()}
+    declared = {name: function for module in modules for name, function in module.functions.items()}
     functions |= {name: declared[name] for name in BUILT_IN if name in declared}
     first = modules[0]
     version = max(module.version for module in modules)
@@ -87,7 +87,9 @@ def read_modules(texts: Sequence[str]) -> Module:
 
 def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
     """Functions with code from other files than the caller's placed at their first call, as if inlined."""
-    inlined = {name: each for name, each in functions.items() if each.entry or not each.instructions}
+    inlined = {
+        name: function for name, function in functions.items() if function.entry or not function.instructions
+    }
     if len(inlined) == len(functions):
         return functions
     worklist = deque(inlined.values())
@@ -104,7 +106,11 @@ def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
 
 def _called_at(function: Function, call: SourceLocation | None) -> Function:
     """The function with its code placed at a call in another file."""
-    files = {outermost(each.location).file for each in function.instructions if each.location is not None}
+    files = {
+        outermost(instruction.location).file
+        for instruction in function.instructions
+        if instruction.location is not None
+    }
     if call is None or files <= {outermost(call).file}:
         return function
 
@@ -116,8 +122,10 @@ def _called_at(function: Function, call: SourceLocation | None) -> Function:
     return replace(
         function,
         instructions=tuple(
-            each if each.location is None else replace(each, location=inlined(each.location))
-            for each in function.instructions
+            instruction
+            if instruction.location is None
+            else replace(instruction, location=inlined(instruction.location))
+            for instruction in function.instructions
         ),
     )
 
@@ -134,7 +142,7 @@ def _owners(modules: Sequence[Module]) -> dict[str, int]:
             owners.setdefault(item.name, number)
             if item.linkage == "visible":
                 if item.name in strong:
-                    first, second = (_title(each) for each in (strong[item.name], number))
+                    first, second = (_title(position) for position in (strong[item.name], number))
                     raise PtxlabError(f"{item.name} is defined twice: in {first} and in {second}")
                 owners[item.name] = strong[item.name] = number
     return owners
@@ -168,17 +176,21 @@ def _is_local(module: Module, name: str) -> bool:
 
 def _moved(function: Function, renames: Mapping[str, str], line: int) -> Function:
     """The function with renamed symbols, and with its lines after those of earlier modules."""
-    declared = {each.name for each in (*function.returns, *function.parameters, *function.variables)}
-    module_names = {each.name for each in function.variables if each.space in _MODULE_SPACES}
+    declared = {variable.name for variable in (*function.returns, *function.parameters, *function.variables)}
+    module_names = {variable.name for variable in function.variables if variable.space in _MODULE_SPACES}
     names = {old: new for old, new in renames.items() if old not in declared or old in module_names}
     instructions = tuple(
-        replace(each, operands=tuple(_renamed(item, names) for item in each.operands), line=each.line + line)
-        for each in function.instructions
+        replace(
+            instruction,
+            operands=tuple(_renamed(item, names) for item in instruction.operands),
+            line=instruction.line + line,
+        )
+        for instruction in function.instructions
     )
     return replace(
         function,
         name=renames.get(function.name, function.name),
-        variables=tuple(_renamed_variable(each, names, line) for each in function.variables),
+        variables=tuple(_renamed_variable(variable, names, line) for variable in function.variables),
         instructions=instructions,
     )
 

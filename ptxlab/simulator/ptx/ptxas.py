@@ -226,7 +226,8 @@ def _fused(line: list[PtxInstruction], live: int) -> dict[int, Contraction]:
                     chosen[index] = (product, contraction)
                     continue
                 pair = sorted(
-                    (rival, (product, contraction)), key=lambda each: (len(each[0].uses), each[1].position)
+                    (rival, (product, contraction)),
+                    key=lambda candidate: (len(candidate[0].uses), candidate[1].position),
                 )
                 loser = loser or pair[1][0]
         if loser is None:
@@ -307,7 +308,7 @@ def modified_selections(function: Function) -> dict[int, tuple[Modified | None, 
     'neg'
     """
     instructions = function.instructions
-    if not any(each.opcode in _SIGNS for each in instructions):
+    if not any(instruction.opcode in _SIGNS for instruction in instructions):
         return {}
     selections: dict[int, tuple[Modified | None, Modified | None]] = {}
     for start, end in basic_blocks(function).items():
@@ -451,21 +452,23 @@ def rotations(function: Function) -> dict[int, Rotation]:
     {2: Rotation(left=1, amount=8)}
     """
     instructions = function.instructions
-    opcodes = {each.opcode for each in instructions}
+    opcodes = {instruction.opcode for instruction in instructions}
     if "shl.b64" not in opcodes or opcodes.isdisjoint(("shr.b64", "shr.u64", "shr.s64")):
         return {}
     numbers = constants(function)
-    writes = Counter(register for each in instructions for register in each.effects[1])
+    writes = Counter(register for instruction in instructions for register in instruction.effects[1])
     values: dict[int, _Value] = {}  # of registers that are written once
     shifts: dict[_Value, _Shift] = {}
     found: dict[int, Rotation] = {}
     for start, end in basic_blocks(function).items():
         local: dict[int, _Value] = {}  # of registers that this block has written
         for instruction in instructions[start:end]:
-            registers = [each.index for each in instruction.operands[1:3] if isinstance(each, Register)]
+            registers = [
+                operand.index for operand in instruction.operands[1:3] if isinstance(operand, Register)
+            ]
             sources = [
-                local.get(each, values.get(each, (each, start if writes[each] > 1 else -1)))
-                for each in registers
+                local.get(register, values.get(register, (register, start if writes[register] > 1 else -1)))
+                for register in registers
             ]
             result: _Value = instruction.index
             if instruction.guard is None and sources:
@@ -476,9 +479,9 @@ def rotations(function: Function) -> dict[int, Rotation]:
                 elif kind and 0 < amount < 64:
                     shifts[result] = _Shift(kind, sources[0], amount)
             if instruction.parts[0] in ("add", "sub") and instruction.parts[-1] in ("u64", "s64"):
-                operands = [shifts[each] for each in sources if each in shifts]
+                operands = [shifts[source] for source in sources if source in shifts]
                 if len(operands) == 2 and _becomes_rotate(instruction.parts[0], *operands):
-                    left = [each.kind for each in operands].index("left")
+                    left = [operand.kind for operand in operands].index("left")
                     found[instruction.index] = Rotation(left, operands[left].amount)
             written = instruction.effects[1]
             local.update(dict.fromkeys(written, result))

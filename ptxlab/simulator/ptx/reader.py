@@ -93,7 +93,7 @@ class _Scope:
 
     def inner(self) -> _Scope:
         """A new scope inside of this one."""
-        return _Scope(*(getattr(self, each.name).new_child() for each in fields(self)))
+        return _Scope(*(getattr(self, table.name).new_child() for table in fields(self)))
 
     def target(self, name: str, line: int) -> LabelTarget:
         """The target of a label; it may be declared after its use."""
@@ -403,10 +403,12 @@ class _Reader(ConstantReader):
         returns = self._parameters()
         name = self._word("the name of a function")
         parameters = self._parameters()
-        for each in (*returns, *(parameters if entry else ())):
-            if each.count is None:
+        for parameter in (*returns, *(parameters if entry else ())):
+            if parameter.count is None:
                 where = self._tokens[self._at].start
-                self._fail(where, f"{each.name} has no size, which only parameters of a .func may leave out")
+                self._fail(
+                    where, f"{parameter.name} has no size, which only parameters of a .func may leave out"
+                )
         directives: dict[str, tuple[int, ...]] = {}
         while self._tokens[self._at].kind == "directive":
             directive = self._next().text[1:]

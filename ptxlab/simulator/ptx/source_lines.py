@@ -24,8 +24,10 @@ def in_lines_of_use(instructions: tuple[PtxInstruction, ...]) -> tuple[PtxInstru
         return nearest(instructions, instruction.index) or place
 
     return tuple(
-        each if (place := location(each)) is each.location else replace(each, location=place)
-        for each in instructions
+        instruction
+        if (place := location(instruction)) is instruction.location
+        else replace(instruction, location=place)
+        for instruction in instructions
     )
 
 

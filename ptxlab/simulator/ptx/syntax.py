@@ -325,7 +325,9 @@ class PtxInstruction:
         [[1, 2], [0]]
         """
         read, written = self.registers
-        return frozenset(each.index for each in read), frozenset(each.index for each in written)
+        return frozenset(register.index for register in read), frozenset(
+            register.index for register in written
+        )
 
     @property
     def source(self) -> SourceLocation | None:
@@ -335,7 +337,7 @@ class PtxInstruction:
         while location is not None:
             locations.append(location)
             location = location.inlined_at
-        return next((each for each in locations if each.file == locations[-1].file), None)
+        return next((outer for outer in locations if outer.file == locations[-1].file), None)
 
     @property
     def source_line(self) -> int:
@@ -369,16 +371,16 @@ class PtxInstruction:
             call = call.inlined_at
         hidden = _HEADERS if source.file.endswith(".py") else ()
         return tuple(
-            each
-            for each in dict.fromkeys((location, location if call.file == location.file else call))
-            if PurePath(each.file).name != SOURCE_NAME  # that text is not a file that one can open
-            and PurePath(each.file).suffix not in hidden
+            header
+            for header in dict.fromkeys((location, location if call.file == location.file else call))
+            if PurePath(header.file).name != SOURCE_NAME  # that text is not a file that one can open
+            and PurePath(header.file).suffix not in hidden
         )
 
     @property
     def inlining(self) -> str:
         """Where its function is and where it is called, for messages; empty if it is in the kernel itself."""
-        lines = [f"line {each.line} of {PurePath(each.file).name}" for each in self.headers]
+        lines = [f"line {header.line} of {PurePath(header.file).name}" for header in self.headers]
         places = ["from " + ", in ".join(lines)] if lines else []
         return ", ".join(places if self.call_line is None else (*places, f"called in line {self.call_line}"))
 

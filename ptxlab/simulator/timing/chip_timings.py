@@ -175,8 +175,8 @@ class ChipTiming:
 _H100_MEMORY = "published: 3,352 GB/s, NVIDIA H100 white paper; of that as much as an H200 reaches of its own"
 _H100_PART = PEAKS["H100"].dram / PEAKS["H200"].dram
 CHIP_TIMINGS = {
-    each.name: each
-    for each in (
+    timings.name: timings
+    for timings in (
         ChipTiming("H200", "sm_90a"),
         ChipTiming(
             "H100",

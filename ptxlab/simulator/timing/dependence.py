@@ -30,12 +30,14 @@ def dependence(module: Module) -> Dependence:
     accesses: list[PtxInstruction] = []
     for function in module.functions.values():
         loaded = _loaded(function)
-        for each in function.instructions:
-            if each.parts[0] in ("bra", "brx") and not loaded.isdisjoint(each.effects[0]):
-                if not _guards_trap(function, each):
-                    branches.append(each)
-            elif _is_global(each, _ACCESSES) and not loaded.isdisjoint(_address_registers(each)):
-                accesses.append(each)
+        for instruction in function.instructions:
+            if instruction.parts[0] in ("bra", "brx") and not loaded.isdisjoint(instruction.effects[0]):
+                if not _guards_trap(function, instruction):
+                    branches.append(instruction)
+            elif _is_global(instruction, _ACCESSES) and not loaded.isdisjoint(
+                _address_registers(instruction)
+            ):
+                accesses.append(instruction)
     return Dependence(tuple(branches), tuple(accesses))
 
 
@@ -45,16 +47,16 @@ def _loaded(function: Function) -> set[int]:
     shared = False  # whether shared memory has such values
     while True:
         before = len(loaded), shared
-        for each in function.instructions:
-            read, written = each.effects
-            if _is_global(each, _LOADS) or not loaded.isdisjoint(read):
+        for instruction in function.instructions:
+            read, written = instruction.effects
+            if _is_global(instruction, _LOADS) or not loaded.isdisjoint(read):
                 loaded.update(written)
-            if "shared" in _space(each):
-                if each.parts[0] == "st" and not loaded.isdisjoint(read):
+            if "shared" in _space(instruction):
+                if instruction.parts[0] == "st" and not loaded.isdisjoint(read):
                     shared = True
-                if each.parts[0] == "cp":
+                if instruction.parts[0] == "cp":
                     shared = True
-                if each.parts[0] == "ld" and shared:
+                if instruction.parts[0] == "ld" and shared:
                     loaded.update(written)
         if before == (len(loaded), shared):
             return loaded
@@ -78,7 +80,7 @@ def _is_global(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
 def _address_registers(instruction: PtxInstruction) -> Iterator[int]:
     for operand in instruction.operands:
         if isinstance(operand, Address):
-            yield from (each.index for each in registers_of(operand))
+            yield from (register.index for register in registers_of(operand))
 
 
 def _guards_trap(function: Function, branch: PtxInstruction) -> bool:
@@ -87,9 +89,9 @@ def _guards_trap(function: Function, branch: PtxInstruction) -> bool:
 
 
 def _traps(function: Function, place: int) -> bool:
-    for each in function.instructions[place:]:
-        if each.parts[0] in ("bra", "brx", "ret", "exit"):
+    for instruction in function.instructions[place:]:
+        if instruction.parts[0] in ("bra", "brx", "ret", "exit"):
             return False
-        if each.parts[0] == "trap":
+        if instruction.parts[0] == "trap":
             return True
     return False

@@ -99,7 +99,11 @@ class Streams:
 @lru_cache
 def _native(chip: str) -> dict[str, Measurement]:
     """Measurements of matrix instructions that are one machine instruction, by its opcode."""
-    return {each.sass.split()[-1]: each for each in measured(chip=chip) if each.sass.startswith("native: 1 ")}
+    return {
+        measurement.sass.split()[-1]: measurement
+        for measurement in measured(chip=chip)
+        if measurement.sass.startswith("native: 1 ")
+    }
 
 
 class Expansion:
@@ -126,18 +130,21 @@ class Expansion:
         by_block: dict[int, list[MachineInstruction]] = defaultdict(list)
         self._leader: dict[int, int] = {}  # of the basic block of the machine code, by address
         leader = 0
-        for each in code.instructions:
-            leader = each.address if each.leads else leader
-            self._leader[each.address] = leader
+        for instruction in code.instructions:
+            leader = instruction.address if instruction.leads else leader
+            self._leader[instruction.address] = leader
         # calls that the PTX does not have, e.g. for the division of a subnormal number
         slow_paths = {
-            self._leader[each.address]
-            for each in code.instructions
-            if each.name == "CALL" and self._opcode(each.origin) != "call"
+            self._leader[instruction.address]
+            for instruction in code.instructions
+            if instruction.name == "CALL" and self._opcode(instruction.origin) != "call"
         }
-        for each in code.instructions:
-            if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in slow_paths:
-                by_block[self._block[each.origin]].append(each)
+        for instruction in code.instructions:
+            if (
+                0 <= instruction.origin < len(self.instructions)
+                and self._leader[instruction.address] not in slow_paths
+            ):
+                by_block[self._block[instruction.origin]].append(instruction)
         #: For each basic block of the PTX: its versions in the machine code, each a list of unrolled copies.
         self.copies: dict[int, list[list[list[_StreamStep]]]] = {}
         #: Machine instructions that the assembler has moved out of the loop around a block.
@@ -156,16 +163,21 @@ class Expansion:
 
         The assembler unrolls loops, and adds shorter versions for the remaining iterations.
         """
-        inner = max((each.loops for each in code), default=0)
-        before = [each for each in code if each.loops < inner and each.name not in _KINDS]
+        inner = max((instruction.loops for instruction in code), default=0)
+        before = [
+            instruction
+            for instruction in code
+            if instruction.loops < inner and instruction.name not in _KINDS
+        ]
         versions = self._versions(code)
         if len(versions) == 1:
             copies, whole = versions[0]
-            versions = [(copies, [each for each in whole if each not in before])]
+            versions = [(copies, [instruction for instruction in whole if instruction not in before])]
         result = [self._version(part, copies) for copies, part in versions]
         if before:
             self.before[start] = [
-                _StreamStep(self._row(each), each.origin, -1, each.address) for each in before
+                _StreamStep(self._row(instruction), instruction.origin, -1, instruction.address)
+                for instruction in before
             ]
         for version in result:
             for copy in version:
@@ -189,9 +201,11 @@ class Expansion:
 
     def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
         """Machine instructions that each copy of the block has once, and how often they are in the code."""
-        idle = {(each.origin, each.opcode) for each in code if each.idle}
+        idle = {(instruction.origin, instruction.opcode) for instruction in code if instruction.idle}
         anchors: Counter[tuple[int, str]] = Counter()
-        for (origin, opcode), count in Counter((each.origin, each.opcode) for each in code).most_common():
+        for (origin, opcode), count in Counter(
+            (instruction.origin, instruction.opcode) for instruction in code
+        ).most_common():
             name = opcode.partition(".")[0]
             expected = _ONE_FOR_ONE.get(self.instructions[origin].parts[0], "-")
             if (origin, opcode) in idle or origin in {anchor for anchor, _ in anchors}:
@@ -210,11 +224,11 @@ class Expansion:
         """
         anchors = self._anchors(code)
         parts: dict[int, list[MachineInstruction]] = defaultdict(list)
-        for each in code:
-            parts[self._leader[each.address]].append(each)
+        for instruction in code:
+            parts[self._leader[instruction.address]].append(instruction)
         versions = []
         for part in parts.values():
-            times = Counter((each.origin, each.opcode) for each in part)
+            times = Counter((instruction.origin, instruction.opcode) for instruction in part)
             if any(times[anchor] for anchor in anchors):
                 versions.append((self._copy_count(anchors, times), part))
         counts = {copies for copies, _ in versions}
@@ -230,27 +244,33 @@ class Expansion:
         counts: Counter[int] = Counter()
         for origin, opcode in anchors:
             form, shape = self.forms.get(origin), _MMA_SHAPE.search(opcode)
-            each = max(form.k // int(shape[1]), 1) if form and shape else 1  # FP8 takes two of f16
-            counts[times[origin, opcode] // each] += 1
+            products = max(form.k // int(shape[1]), 1) if form and shape else 1  # FP8 takes two of f16
+            counts[times[origin, opcode] // products] += 1
         return min(counts, key=lambda count: (-counts[count], count), default=1)
 
     def _version(self, code: list[MachineInstruction], unrolled: int) -> list[list[_StreamStep]]:
-        times = Counter((each.origin, each.opcode) for each in code)
+        times = Counter((instruction.origin, instruction.opcode) for instruction in code)
         seen: Counter[tuple[int, str]] = Counter()
         version: list[list[_StreamStep]] = [[] for _ in range(unrolled)]
         taken: set[tuple[int, int]] = set()
-        for each in code:
-            key = each.origin, each.opcode
+        for instruction in code:
+            key = instruction.origin, instruction.opcode
             copy = min(seen[key] * unrolled // times[key], unrolled - 1)
             seen[key] += 1
             touches = -1
-            if each.name in _KINDS and not each.idle and (copy, each.origin) not in taken:
-                touches = each.origin
-                taken.add((copy, each.origin))
-            version[copy].append(_StreamStep(self._row(each), each.origin, touches, each.address))
-            if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
-                commit = self._add(TimedInstruction(COMMIT, group=1), each.origin, "commit")
-                version[copy].append(_StreamStep(commit, -1, -1, each.address))
+            if (
+                instruction.name in _KINDS
+                and not instruction.idle
+                and (copy, instruction.origin) not in taken
+            ):
+                touches = instruction.origin
+                taken.add((copy, instruction.origin))
+            version[copy].append(
+                _StreamStep(self._row(instruction), instruction.origin, touches, instruction.address)
+            )
+            if "gsb" in instruction.operands and _KINDS.get(instruction.name) == WGMMA:  # the last of a group
+                commit = self._add(TimedInstruction(COMMIT, group=1), instruction.origin, "commit")
+                version[copy].append(_StreamStep(commit, -1, -1, instruction.address))
         return version
 
     def _group_of(self, number: int) -> tuple[int, int] | None:
@@ -287,37 +307,47 @@ class Expansion:
     def _event_kind(self, number: int) -> int:
         return MBARRIER if self.instructions[number].parts[0] in ("mbarrier", "cp") else BARRIER
 
-    def _row(self, each: MachineInstruction) -> int:
-        pipe = pipe_of(each.opcode)
-        kind = PLAIN if each.idle else _KINDS.get(each.name, PLAIN)
-        parts = self.instructions[each.origin].parts
-        if each.name == "UBLKCP":
+    def _row(self, instruction: MachineInstruction) -> int:
+        pipe = pipe_of(instruction.opcode)
+        kind = PLAIN if instruction.idle else _KINDS.get(instruction.name, PLAIN)
+        parts = self.instructions[instruction.origin].parts
+        if instruction.name == "UBLKCP":
             kind = BULK if "mbarrier::complete_tx::bytes" in parts else BULK_STORE
         interval, latency, group, count = pipe.interval, pipe.latency, 0, 0.0
-        form = self._form(each)
-        if (form is not None and each.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")) or kind == WGMMA:
-            interval, latency = self._matrix_timing(form, kind == WGMMA, each.opcode, interval, latency)
+        form = self._form(instruction)
+        if (
+            form is not None and instruction.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")
+        ) or kind == WGMMA:
+            interval, latency = self._matrix_timing(
+                form, kind == WGMMA, instruction.opcode, interval, latency
+            )
         is_load = kind == LOAD
         if is_load:
             latency = self.chip.l1_latency
         elif kind == EVENT:
-            group, latency = self._event_kind(each.origin), 12
+            group, latency = self._event_kind(instruction.origin), 12
         elif kind == WGMMA:
-            count = _operand_cycles(each)
-        kind_and_group = self._group_of(each.origin)
-        if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
+            count = _operand_cycles(instruction)
+        kind_and_group = self._group_of(instruction.origin)
+        if kind_and_group is not None and instruction.name in (
+            "LDGDEPBAR",
+            "DEPBAR",
+            "WARPGROUP",
+            "UTMACMDFLUSH",
+        ):
             kind, group = kind_and_group
-            count = self._groups_left(each.origin) if kind == WAIT else 0
+            count = self._groups_left(instruction.origin) if kind == WAIT else 0
         row = TimedInstruction(
-            kind, pipe.unit, interval, latency, each.stall, each.writes, each.reads, each.waits, group, count,
+            kind, pipe.unit, interval, latency,
+            instruction.stall, instruction.writes, instruction.reads, instruction.waits, group, count,
             is_load,
         )  # fmt: skip
-        return self._add(row, each.origin, each.opcode)
+        return self._add(row, instruction.origin, instruction.opcode)
 
-    def _form(self, each: MachineInstruction) -> ProductForm | None:
+    def _form(self, instruction: MachineInstruction) -> ProductForm | None:
         """The form of a matrix instruction: that of its PTX instruction, else one with the same N."""
-        form = self.forms.get(each.origin)
-        shape = _WGMMA_SHAPE.search(each.opcode)
+        form = self.forms.get(instruction.origin)
+        shape = _WGMMA_SHAPE.search(instruction.opcode)
         if form is None and shape is not None:
             n = int(shape[1])
             form = next((other for other in self.forms.values() if other.n == n), None)
@@ -361,26 +391,26 @@ class Expansion:
             versions, ends = self.copies[block], last == self._ends[block]
             version = current.get(block, versions[0])
             if not visits[block] and block in self._unrolled:
-                fitting = (each for each in versions if len(each) <= left[number])
+                fitting = (candidate for candidate in versions if len(candidate) <= left[number])
                 version = current[block] = next(fitting, versions[-1])
             steps = version[visits[block] % len(version)]
             if ends:
                 visits[block] = (visits[block] + 1) % len(version)
             if first != block or not ends:
-                steps = [each for each in steps if first <= each.origin < last]
+                steps = [step for step in steps if first <= step.origin < last]
             elif number in entries:
                 steps = [*self.before.get(block, ()), *steps]
             seen = pending.get(self._leader.get(steps[0].address, -1), {}) if steps else {}
             if steps and steps[0].address in seen:  # the warp reaches it again
                 result += _in_order(pending)
                 pending = {}
-            for each in steps:
-                last_address = last_address if each.address < 0 else each.address
+            for step in steps:
+                last_address = last_address if step.address < 0 else step.address
                 leader = self._leader.get(last_address, -1)
-                is_event = self.rows[each.row].kind == EVENT
+                is_event = self.rows[step.row].kind == EVENT
                 by_address = pending.pop(leader, {}) if is_event else pending.get(leader, {})
                 pending[leader] = by_address  # a barrier moves it to the end: nothing is reordered across it
-                by_address.setdefault(last_address, []).append(each)
+                by_address.setdefault(last_address, []).append(step)
         return result + _in_order(pending)
 
     def _iterations_left(self, block_runs: list[tuple[int, int]]) -> tuple[dict[int, int], set[int]]:
@@ -428,26 +458,26 @@ class Expansion:
         return block_runs
 
 
-def _operand_cycles(each: MachineInstruction) -> float:
+def _operand_cycles(instruction: MachineInstruction) -> float:
     """Cycles of shared memory that one of the four warps of a `wgmma` takes: B has N rows of 32 bytes.
 
     A has 64 of them, if it is not in registers; for a sparse A the rows of B have 64 bytes.
     """
-    shape = _WGMMA_SHAPE.search(each.opcode)
+    shape = _WGMMA_SHAPE.search(instruction.opcode)
     if shape is None:
         return 0.0
-    b = int(shape[1]) * (2 if ".SP" in each.opcode else 1)
-    a = 64 if each.operands.partition(",")[2].lstrip().startswith("gdesc") else 0
+    b = int(shape[1]) * (2 if ".SP" in instruction.opcode else 1)
+    a = 64 if instruction.operands.partition(",")[2].lstrip().startswith("gdesc") else 0
     return (a + b) * 32 / 128 / 4
 
 
 def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:
     """The steps by address in each basic block of the machine code, which may combine several of the PTX."""
     return [
-        (each.row, each.touches)
+        (step.row, step.touches)
         for block in pending.values()
         for address in sorted(block)
-        for each in block[address]
+        for step in block[address]
     ]
 
 
@@ -493,10 +523,10 @@ def _touches(touches: list[Touch], order: list[tuple[int, int, int]], caches: li
         costs[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
     linked: list[int] = []
     links: list[tuple[int, int, int]] = []
-    for each in touches:
-        middle = len(linked) + len(each.signals)
-        links.append((len(linked), middle, middle + len(each.waits)))
-        linked += [*each.signals, *each.waits]
+    for touch in touches:
+        middle = len(linked) + len(touch.signals)
+        links.append((len(linked), middle, middle + len(touch.waits)))
+        linked += [*touch.signals, *touch.waits]
     wavefronts, sectors, l2, dram, source = columns(costs, float, float, float, float, int)
     signals, waits, end = columns(links, int, int, int)
     return Touches(
@@ -575,8 +605,8 @@ class Cache:
             cycles = (chip.load_sector * len(past) + chip.load_line * lines) * self._shared
         else:
             whole = touch.bytes >= 32 * len(sectors)
-            each = chip.full_store if whole and writes else chip.store_sector
-            cycles = each * len(past) + (0 if whole and writes else chip.store_line) * lines
+            sector_cost = chip.full_store if whole and writes else chip.store_sector
+            cycles = sector_cost * len(past) + (0 if whole and writes else chip.store_line) * lines
         looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
         return float(max(len(sectors), 4 * looked_up)), cycles, fresh, fetched
 

@@ -167,7 +167,9 @@ def machine_code(
         if f".text.{name}" in sections and instructions:
             behind = instructions[-1].address + _BYTES
             called = _instructions(listing, name, sections[f".text.{name}"])
-            instructions += [replace(each, address=behind + each.address) for each in called]
+            instructions += [
+                replace(instruction, address=behind + instruction.address) for instruction in called
+            ]
     return KernelCode(tuple(instructions), _registers(sections, entry))
 
 
@@ -221,7 +223,9 @@ def _assembled(text: str, entry: str, target: str) -> bytes | None:
     if not module_names.isdisjoint(re.findall(r"[A-Za-z_$][\w$]*", body)):
         return None
     types, structures = [], []
-    for number, parameter in enumerate(each for each in (head[1] or "").split(",") if each.strip()):
+    for number, parameter in enumerate(
+        declaration for declaration in (head[1] or "").split(",") if declaration.strip()
+    ):
         match = _PARAMETER.fullmatch(parameter)
         if match is None:
             return None
@@ -231,7 +235,7 @@ def _assembled(text: str, entry: str, target: str) -> bytes | None:
             types[-1] = f"const __grid_constant__ P{number}"
         name = rf"(?<![\w$%]){re.escape(match[3])}(?![\w$%])"
         body = re.sub(name, f"{_KERNEL}_param_{number}", body)
-    parameters = ", ".join(f"{each} p{number}" for number, each in enumerate(types))
+    parameters = ", ".join(f"{kind} p{number}" for number, kind in enumerate(types))
     quoted = (shared + body).replace("\\", "\\\\").replace('"', '\\"').splitlines()
     lines = "\n".join(f'"{line}\\n"' for line in ["{", *quoted, "}"])
     source = (
@@ -250,7 +254,7 @@ _NOWHERE = 10_000_000  # a line after those of all instructions
 def _bounds(directives: str) -> str:
     """The directives of a kernel about its blocks, as attributes of CUDA C++."""
     numbers = {
-        name: [int(each) for each in values.split(",") if each.strip()]
+        name: [int(value) for value in values.split(",") if value.strip()]
         for name, values in re.findall(r"\.(\w+)\s+([\d,\s]+)", directives)
     }
     result = ""
@@ -316,11 +320,11 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
     kernel, *rest = _INTERNAL.split(section)
     labels: dict[str, int] = {}
     result = _listed(kernel, words, labels)
-    ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
+    ends = [number for number, instruction in enumerate(result) if instruction.name in ("EXIT", "RET", "BRA")]
     result = result[: ends[-1] + 1] if ends else result
     for name, text in zip(rest[::2], rest[1::2], strict=True):
         if "_mma_" in name:
-            body = list(takewhile(lambda each: each.name != "RET", _listed(text, words, {})))
+            body = list(takewhile(lambda instruction: instruction.name != "RET", _listed(text, words, {})))
             result = _with_calls(result, name, body)
     return _with_loops(result, labels)
 
@@ -367,15 +371,16 @@ def _with_calls(
     """The code with a function inlined wherever it is called."""
     result: list[MachineInstruction] = []
     called = False
-    for each in code:
-        if each.name == "CALL" and f"`({function})" in each.operands:
-            result.append(replace(each, opcode="NOP"))
+    for instruction in code:
+        if instruction.name == "CALL" and f"`({function})" in instruction.operands:
+            result.append(replace(instruction, opcode="NOP"))
             result += [
-                replace(inner, address=each.address, origin=each.origin, leads=False) for inner in body
+                replace(inner, address=instruction.address, origin=instruction.origin, leads=False)
+                for inner in body
             ]
             called = True
             continue
-        result.append(replace(each, leads=False) if called else each)
+        result.append(replace(instruction, leads=False) if called else instruction)
         called = False
     return result
 
@@ -383,13 +388,15 @@ def _with_calls(
 def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[MachineInstruction]:
     """The instructions with the number of loops around each, i.e. of branches back over it."""
     loops: dict[int, int] = {}  # address of the first instruction -> of the last
-    for each in code:
-        target = _BRANCH.search(each.operands) if each.name == "BRA" else None
-        first = labels.get(target[1], each.address) if target else each.address
-        if first < each.address:
-            loops[first] = max(each.address, loops.get(first, 0))
-    around = [sum(first <= each.address <= last for first, last in loops.items()) for each in code]
-    return [replace(each, loops=count) for each, count in zip(code, around, strict=True)]
+    for instruction in code:
+        target = _BRANCH.search(instruction.operands) if instruction.name == "BRA" else None
+        first = labels.get(target[1], instruction.address) if target else instruction.address
+        if first < instruction.address:
+            loops[first] = max(instruction.address, loops.get(first, 0))
+    around = [
+        sum(first <= instruction.address <= last for first, last in loops.items()) for instruction in code
+    ]
+    return [replace(instruction, loops=count) for instruction, count in zip(code, around, strict=True)]
 
 
 def widths(code: KernelCode) -> dict[int, int]:
@@ -398,16 +405,18 @@ def widths(code: KernelCode) -> dict[int, int]:
     The assembler joins accesses to neighbouring words.
     """
     result: dict[int, int] = {}
-    for each in code.instructions:
-        match = _WIDTH.match(each.opcode)
-        if match is not None and not each.idle:
-            result[each.origin] = int(match[1]) // 8
+    for instruction in code.instructions:
+        match = _WIDTH.match(instruction.opcode)
+        if match is not None and not instruction.idle:
+            result[instruction.origin] = int(match[1]) // 8
     return result
 
 
 def counters(code: KernelCode) -> set[int]:
     """PTX instructions that add one in shared memory: lanes that add to the same word share an access."""
-    return {each.origin for each in code.instructions if each.opcode.startswith("ATOMS.POPC")}
+    return {
+        instruction.origin for instruction in code.instructions if instruction.opcode.startswith("ATOMS.POPC")
+    }
 
 
 _EVICT_FIRST = 0x12F0000000000000  # as an immediate: what createpolicy makes of L2::evict_first, all of it
@@ -419,16 +428,16 @@ def evicted_first(module: Module) -> set[int]:
     number = 0
     for function in module.functions.values():
         policies = {
-            each.operands[0].name
-            for each in function.instructions
-            if each.parts[0] == "createpolicy" and "L2::evict_first" in each.parts[:4]
-            if isinstance(each.operands[0], Register)
+            instruction.operands[0].name
+            for instruction in function.instructions
+            if instruction.parts[0] == "createpolicy" and "L2::evict_first" in instruction.parts[:4]
+            if isinstance(instruction.operands[0], Register)
         }
-        for each in function.instructions:
-            policy = each.operands[-1] if "L2::cache_hint" in each.parts else None
+        for instruction in function.instructions:
+            policy = instruction.operands[-1] if "L2::cache_hint" in instruction.parts else None
             named = isinstance(policy, Register) and policy.name in policies
             stated = isinstance(policy, Immediate) and policy.value == _EVICT_FIRST
-            if named or stated or (each.parts[0] == "ld" and "L2::evict_first" in each.parts):
+            if named or stated or (instruction.parts[0] == "ld" and "L2::evict_first" in instruction.parts):
                 result.add(number)
             number += 1
     return result

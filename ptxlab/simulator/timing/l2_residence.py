@@ -50,10 +50,10 @@ class L2Residence:
         clusters: int,
         chip: ChipTiming,
     ) -> None:
-        arrays = [each for each in buffers if each.space == "global" and each.owner != "runtime"]
-        arrays.sort(key=lambda each: each.start)
-        self._arrays, self._starts = arrays, [each.start for each in arrays]
-        self._sizes = [each.size for each in arrays]
+        arrays = [buffer for buffer in buffers if buffer.space == "global" and buffer.owner != "runtime"]
+        arrays.sort(key=lambda array: array.start)
+        self._arrays, self._starts = arrays, [array.start for array in arrays]
+        self._sizes = [array.size for array in arrays]
         #: The array behind each tensor map.
         self._mapped: list[int] = []
         for tensor in recorder.maps:

@@ -117,7 +117,7 @@ class LaunchProfile(Displayed):
     @property
     def opcodes(self) -> tuple[str, ...]:
         """The opcode of each row of `code`."""
-        return tuple(each.opcode for each in self.code)
+        return tuple(instruction.opcode for instruction in self.code)
 
     def __str__(self) -> str:
         text: str = display(self, "text")

@@ -154,8 +154,10 @@ class Recorder(Observer):
 
     def keep(self, warps: Set[int]) -> None:
         """Keep only what these warps did."""
-        self.streams = defaultdict(list, {key: each for key, each in self.streams.items() if key in warps})
-        kept = {key: each for key, each in self.touches.items() if key[0] in warps}
+        self.streams = defaultdict(
+            list, {key: stream for key, stream in self.streams.items() if key in warps}
+        )
+        kept = {key: touch for key, touch in self.touches.items() if key[0] in warps}
         self.touches = defaultdict(list, kept)
 
     # -- memory ----------------------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ class Recorder(Observer):
         for warp, box in set(zip(warps.tolist(), boxes.tolist(), strict=True)):
             touch = self._touch(warp, number)
             touch.kind, touch.box_bytes, touch.first = kind, size, number in self._evicted
-            if not any((each == box).any() for each in touch.sectors):
+            if not any((sector == box).any() for sector in touch.sectors):
                 touch.sectors.append(np.array([box]))
 
     # -- events ----------------------------------------------------------------------------------------------

@@ -123,12 +123,14 @@ class Replay:
         issued: list[tuple[float, int, int]] = []
         self.start_clusters()
         while any(self.places):
-            time, rank, *_, warp, part, sm, cluster = min(self.candidates(), key=lambda each: each[:5])
+            time, rank, *_, warp, part, sm, cluster = min(
+                self.candidates(), key=lambda candidate: candidate[:5]
+            )
             if time == inf:
                 return -1.0, issued
             issued.append((time, rank, warp.slot))
             self.issue(time, warp, part, sm, cluster)
-            if not any(each.steps for block in cluster.blocks for each in block):
+            if not any(other.steps for block in cluster.blocks for other in block):
                 place = self.places.index(cluster)
                 self.places[place], self.free[place] = None, time + self.rates.block_end
                 self.start_clusters()
@@ -158,7 +160,7 @@ class Replay:
         """When each warp could issue: the earliest; of several the last again, or the longest ready."""
         for cluster in filter(None, self.places):
             for rank, block in enumerate(cluster.blocks):
-                for warp in filter(lambda each: each.steps, block):
+                for warp in filter(lambda candidate: candidate.steps, block):
                     sm, number = self.sms[rank], warp.slot % 4
                     part = sm.parts[number]
                     ready = self.ready(warp, cluster)
