@@ -204,7 +204,7 @@ def sparse() -> Iterator[Row]:
 def rungs() -> Iterator[Row]:
     """Every rung with f16, those of wgmma with FP8 and s8, too; rung 9 also with fewer stages."""
     for kind in ("f16", "e4m3", "s8"):
-        case = next(each for each in CASES if each.kind == kind)
+        case = next(candidate for candidate in CASES if candidate.kind == kind)
         for size in SIZES:
             ladder = {}
             for row in gemm.ladder():

@@ -84,7 +84,7 @@ class Case:
         return kernel, self.grid, self.block, self.arrays(), self.shared
 
     def arrays(self) -> list[Any]:
-        return [_array(*each) if isinstance(each, tuple) else each for each in self.arguments]
+        return [_array(*argument) if isinstance(argument, tuple) else argument for argument in self.arguments]
 
 
 def _array(kind: Any, count: int, content: Any = None) -> Any:
@@ -208,10 +208,10 @@ def _of_triton() -> Iterator[Case]:
     for row in json.loads(lzma.decompress(TRITON.read_bytes())):
         types = {"f2": np.float16, "f4": np.float32}
         arguments = [
-            (types[each[0]], each[1])
-            if isinstance(each, list)
-            else (F if isinstance(each, float) else I)(each)
-            for each in row["args"]
+            (types[value[0]], value[1])
+            if isinstance(value, list)
+            else (F if isinstance(value, float) else I)(value)
+            for value in row["args"]
         ]
         yield Case(
             row["name"],
@@ -228,8 +228,8 @@ def _of_inductor() -> Iterator[Case]:
     """Kernels that torch.compile made: what Triton handed to the driver, and the integers that it read."""
     for row in json.loads(lzma.decompress(INDUCTOR.read_bytes())):
         arguments = [
-            tuple(each) if isinstance(each, list) else each if each is None else I(each)
-            for each in row["args"]
+            tuple(value) if isinstance(value, list) else value if value is None else I(value)
+            for value in row["args"]
         ]
         yield Case(
             row["name"],
@@ -296,8 +296,8 @@ def on_gpu(case: Case) -> Callable[[], object]:
         raise ptxlab.PtxlabError("a driver assembled it for the time that is recorded")
     kernel, grid, block, values, shared = case.launch()
     arguments = [
-        torch.from_numpy(each.view(f"i{each.itemsize}")).cuda() if isinstance(each, np.ndarray) else each
-        for each in values
+        torch.from_numpy(value.view(f"i{value.itemsize}")).cuda() if isinstance(value, np.ndarray) else value
+        for value in values
     ]
     return lambda: kernel.launch(grid, block, *arguments, shared=shared)
 
@@ -455,7 +455,7 @@ def table() -> str:
     for name in rows:
         real, ours = times[name], kept[name]["microseconds"]
         units = kept[name]["units"]
-        unit = max(units, key=lambda each: units[each], default="–")
+        unit = max(units, key=lambda candidate: units[candidate], default="–")
         lines.append(f"| {name} | {real:.4g} | {ours:.4g} | {ours / real - 1:+.0%} | {unit} |")
     return "\n".join(lines) + "\n"
 

@@ -133,7 +133,7 @@ class Student(threading.Thread):
         published = self.ask("execute_request", content)
         while self.client.shell_channel.msg_ready():
             self.client.get_shell_msg(timeout=1)
-        return "".join(each["content"]["text"] for each in published if each["msg_type"] == "stream")
+        return "".join(message["content"]["text"] for message in published if message["msg_type"] == "stream")
 
     def send(self, **content: Any) -> dict[str, Any]:
         """A message of the Explorer's page; the state that comes back."""

@@ -86,12 +86,12 @@ def _products(result: Simulation) -> int:
 def _needed(window: int, sequence: int) -> int:
     """mma instructions of the tiles that some query of a block sees: two products, for each of four warps."""
     queries, keys, head = 64, lesson.SMALL[3]["block_n"], lesson.SMALL[3]["head"]
-    each = 4 * 2 * (keys // 8) * (head // 16)
+    per_tile = 4 * 2 * (keys // 8) * (head // 16)
     tiles = sum(
         (first + queries - 1) // keys - max(0, first - window + 1) // keys + 1
         for first in range(0, sequence, queries)
     )
-    return each * tiles
+    return per_tile * tiles
 
 
 def main() -> None:

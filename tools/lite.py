@@ -80,8 +80,10 @@ def environment() -> Path:
     """An environment with JupyterLite, made once; raises `Missing` where its packages cannot be had."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, needed = settings["project"], list(settings["dependency-groups"]["lite"])
-    needed += [each for each in project["optional-dependencies"]["lab"] if _name(each) in NEEDS]
-    needed += [each for each in project["dependencies"] if _name(each) in NEEDS]
+    needed += [
+        requirement for requirement in project["optional-dependencies"]["lab"] if _name(requirement) in NEEDS
+    ]
+    needed += [requirement for requirement in project["dependencies"] if _name(requirement) in NEEDS]
     key = hashlib.sha256(" ".join(needed).encode()).hexdigest()[:8]
     target = ROOT / ".venv" / f"lite-{key}"
     if not (target / "made").exists():
@@ -119,7 +121,8 @@ def installed(home: Path) -> dict[str, Distribution]:
     """The packages of an environment, by name."""
     folders = [*home.glob("lib/python*/site-packages"), home / "Lib" / "site-packages", home / "tab"]
     return {
-        canonicalize_name(each.metadata["Name"]): each for each in distributions(path=[*map(str, folders)])
+        canonicalize_name(distribution.metadata["Name"]): distribution
+        for distribution in distributions(path=[*map(str, folders)])
     }
 
 
@@ -132,9 +135,9 @@ def required(names: Iterable[str], among: dict[str, Distribution]) -> dict[str, 
         if name not in found:
             wanted = [Requirement(text) for text in among[name].requires or ()]
             needed = {
-                canonicalize_name(each.name)
-                for each in wanted
-                if not each.marker or each.marker.evaluate(MARKERS)
+                canonicalize_name(requirement.name)
+                for requirement in wanted
+                if not requirement.marker or requirement.marker.evaluate(MARKERS)
             }
             found[name] = sorted(needed - UNUSED)
             left += found[name]
@@ -161,7 +164,7 @@ def described(name: str, version: str) -> tuple[str, bytes]:
 
 def files_of(package: Distribution) -> dict[str, bytes]:
     """An installed package, without what no tab needs."""
-    return {str(each): each.read_binary() for each in package.files or () if not LEFT_OUT.search(str(each))}
+    return {str(file): file.read_binary() for file in package.files or () if not LEFT_OUT.search(str(file))}
 
 
 def own_files() -> dict[str, bytes]:
@@ -192,7 +195,7 @@ def bring_packages(target: Path, home: Path, address: str, lock: dict[str, Any])
     for name in OWN:
         (source,) = (home / "share/jupyter/labextensions" / KERNEL / "static/pypi").glob(f"{name}-*.whl")
         with zipfile.ZipFile(source) as packed:
-            files[name] = {each: packed.read(each) for each in packed.namelist() if not each.endswith("/")}
+            files[name] = {path: packed.read(path) for path in packed.namelist() if not path.endswith("/")}
         versions[name], depends[name] = source.name.split("-")[1], []
     for name in EMPTY:
         files[name], versions[name], depends[name] = dict([described(name, "0")]), "0", []

@@ -237,7 +237,10 @@ def student() -> str:
             rows["one Explorer and a simulation"]
         ],
         "a kernel after `matmul` of 512x512x512, with numba": [rows["matmul of 512x512x512"]],
-        **{f"a kernel after lesson {each.number}, with the compiler": [rows[each.file]] for each in large},
+        **{
+            f"a kernel after lesson {kernel.number}, with the compiler": [rows[kernel.file]]
+            for kernel in large
+        },
         "a kernel after any other lesson": others,
     }
     idle = 100 * rows["one Explorer"]["idle processor"]

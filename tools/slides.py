@@ -124,10 +124,10 @@ def _caption(svg: str) -> str:
 
 def write(lesson: str, folder: Path, *, all_positions: bool = False) -> list[Path]:
     """Write the figures of a lesson as 01.svg, 02.svg and so on, and slides.md."""
-    found = [each.file for each in LESSONS if lesson in (each.file, each.number, each.slug)]
+    found = [entry.file for entry in LESSONS if lesson in (entry.file, entry.number, entry.slug)]
     if not found:
         raise SystemExit(
-            f"there is no lesson {lesson!r}; there are {', '.join(each.file for each in LESSONS)}"
+            f"there is no lesson {lesson!r}; there are {', '.join(entry.file for entry in LESSONS)}"
         )
     written, slides = [], []
     for number, figure in enumerate(figures_of(found[0], all_positions=all_positions), 1):

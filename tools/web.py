@@ -87,7 +87,7 @@ def restrict(page: Path, *scripts: str, sources: Sequence[str] = ()) -> None:
     Scripts may be files of the site, those that stand in the page now, these, and of further sources.
     """
     text = page.read_text(encoding="utf-8")
-    own = [each["text"] for each in _SCRIPT.finditer(text) if "json" not in each["attributes"]]
+    own = [match["text"] for match in _SCRIPT.finditer(text) if "json" not in match["attributes"]]
     hashes = [policy_source(script) for script in dict.fromkeys([*own, *scripts]) if script.strip()]
     policy = POLICY_OF_OTHERS.format(" ".join([*hashes, *sources]))
     before, head, after = text.partition("<head>")

@@ -64,7 +64,8 @@ class Device:
         """Run a kernel and wait for it; a Python int is an address."""
         function = load_function(compiled(source, TARGET), name)
         values = [
-            np.uint64(each).tobytes() if isinstance(each, int) else each.tobytes() for each in arguments
+            np.uint64(argument).tobytes() if isinstance(argument, int) else argument.tobytes()
+            for argument in arguments
         ]
         handle = int(self.stream.handle)
         launch_function(function, name, (grid, 1, 1), (block, 1, 1), 0, values, handle)

@@ -42,7 +42,11 @@ def packed(made: LaunchProfile) -> dict[str, Any]:
     steps[:, 3] = steps[:, 4] - steps[:, 3]
     columns = bz2.compress(np.diff(steps, axis=0, prepend=0).T.tobytes())
     left_out = ("source", "again")  # the text is the rung's
-    record = {each.name: getattr(made, each.name) for each in fields(made) if each.name not in left_out}
+    record = {
+        attribute.name: getattr(made, attribute.name)
+        for attribute in fields(made)
+        if attribute.name not in left_out
+    }
     record["work"] = asdict(made.work)
     record["work"]["tensor"] = [[*types, count] for types, count in made.work.tensor.items()]
     record["code"] = [made.code[number] for number in used.tolist()]

@@ -76,7 +76,7 @@ def _text(node: ast.expr, names: dict[str, str]) -> str | None:
             first, second = _text(left, names), _text(right, names)
             return None if first is None or second is None else first + second
         case ast.Call(func=ast.Attribute(value=value, attr="replace"), args=[old, new]):
-            text, before, after = (_text(each, names) for each in (value, old, new))
+            text, before, after = (_text(part, names) for part in (value, old, new))
             return None if text is None or before is None or after is None else text.replace(before, after)
     return None
 

@@ -51,11 +51,9 @@ def _verdicts(compiler: Compiler) -> dict[str, object]:
             for place, takes in zip(batch, taken([asked[i] for i in batch], target, compiler), strict=True):
                 if takes:
                     sets[place].append(target)
-        print(
-            f"{compiler}, {target}: {sum(target in each for each in sets):,} of {len(places):,} lines taken"
-        )
-    classes = ["", *sorted({" ".join(each) for each in sets if each})]
-    letters = "".join(_LETTERS[classes.index(" ".join(each))] for each in sets)
+        print(f"{compiler}, {target}: {sum(target in row for row in sets):,} of {len(places):,} lines taken")
+    classes = ["", *sorted({" ".join(row) for row in sets if row})]
+    letters = "".join(_LETTERS[classes.index(" ".join(row))] for row in sets)
     return {"targets": dict(zip(_LETTERS, classes, strict=False)), "lines": encode(letters)}
 
 

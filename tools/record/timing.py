@@ -62,8 +62,10 @@ def _on_gpu(launch: cases.Launch) -> Callable[[], object]:
     import torch
 
     arguments = [
-        torch.from_numpy(each.view(f"i{each.itemsize}")).cuda() if isinstance(each, np.ndarray) else each
-        for each in launch.arguments
+        torch.from_numpy(argument.view(f"i{argument.itemsize}")).cuda()
+        if isinstance(argument, np.ndarray)
+        else argument
+        for argument in launch.arguments
     ]
     return lambda: launch.kernel.launch(launch.grid, launch.block, *arguments, shared=launch.shared)
 

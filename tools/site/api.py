@@ -114,8 +114,8 @@ PAGES = (
 
 def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for each in PAGES:
-        write_atomically(folder / f"{each.file}.rst", _page(each))
+    for page in PAGES:
+        write_atomically(folder / f"{page.file}.rst", _page(page))
 
 
 def documented(page: ApiPage) -> Iterator[tuple[str, object]]:

@@ -179,7 +179,7 @@ def fragments(family: Sequence[Group]) -> list[Fragment]:
     order = list(dict.fromkeys(fragment.role for fragment in distinct))
     return sorted(
         distinct,
-        key=lambda each: (_LAST.get(each.role, 0), order.index(each.role), each.operand.layout is None),
+        key=lambda shown: (_LAST.get(shown.role, 0), order.index(shown.role), shown.operand.layout is None),
     )
 
 

@@ -271,13 +271,13 @@ def _bare(ins: AnyInstruction, run: Run) -> Counter[str]:
 def _cell(known: Sequence[tuple[AnyInstruction, Run]]) -> str:
     """What one target runs for forms that run alike."""
     ins, run = known[0]
-    one_opcode = len({each.tensor for _, each in known}) == 1 and len(run.tensor) == 1
+    one_opcode = len({other.tensor for _, other in known}) == 1 and len(run.tensor) == 1
     counts = dict(run.tensor) if one_opcode else _bare(ins, run)
     tensor = " + ".join(
         f"{count} that nvdisasm does not print" if opcode == UNPRINTED else f"{count} {code(opcode)}"
         for opcode, count in counts.items()
     )
-    others = sorted({each.others for _, each in known})
+    others = sorted({other.others for _, other in known})
     spread = str(others[0]) if len(others) == 1 else f"{others[0]} to {others[-1]}"
     words = [badge(run.how), tensor]
     if others != [0]:

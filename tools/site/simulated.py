@@ -76,7 +76,7 @@ def page() -> Page:
     for opcode in opcodes():
         names[opcode.split(".")[0]].append(opcode)
     out.add(
-        f"{sum(len(each) for each in names.values()):,} opcodes of {len(names)} instructions, in every bit "
+        f"{sum(len(group) for group in names.values()):,} opcodes of {len(names)} instructions, in every bit "
         "as an H200 computes them; {doc}`approximations` has those that approximate."
     )
     rows = []

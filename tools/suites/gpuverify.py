@@ -244,9 +244,11 @@ def _simulated_kernel(
     stated = re.search(r"--kernel-args=\w+,(0x\w+)", text)
     if stated:
         conditions += [
-            f"{next(each.name for each in parameters if not each.pointer)} == {int(stated[1], 16)}"
+            f"{next(formal.name for formal in parameters if not formal.pointer)} == {int(stated[1], 16)}"
         ]
-    conditions += [each for each in re.findall(r"__requires\((.*)\);", plain) if "__" not in each]
+    conditions += [
+        condition for condition in re.findall(r"__requires\((.*)\);", plain) if "__" not in condition
+    ]
     rng = np.random.default_rng(0)
     values = _scalars(parameters, conditions, launch, change)
     arguments: list[Any] = []
@@ -287,7 +289,9 @@ def _struct(size: int, rng: np.random.Generator) -> Any:
 
 def _with_assignments(source: str, parameters: list[Parameter]) -> str:
     """Pointers to functions cannot be arguments: the first that the contract allows is assigned."""
-    plain = {each.name for each in parameters if not each.pointer and each.type not in TYPES}
+    plain = {
+        parameter.name for parameter in parameters if not parameter.pointer and parameter.type not in TYPES
+    }
 
     def assigned(match: re.Match[str]) -> str:
         return f"{match[1]} = {match[2]};" if match[1] in plain else match[0]
@@ -299,12 +303,12 @@ def _scalars(
     parameters: list[Parameter], conditions: list[str], launch: Launch, change: tuple[int, int] | None
 ) -> dict[str, Any]:
     """Numbers that meet the contract's conditions: the threads of the launch, or the first that do."""
-    free = [each for each in parameters if not each.pointer]
+    free = [parameter for parameter in parameters if not parameter.pointer]
     block = math.prod(launch.block)
     wanted = [number for text in conditions for number in map(int, re.findall(r"\b\d+\b", text))]
     wanted += [number + 1 for number in wanted]
     candidates = dict.fromkeys([launch.threads, block, 1, 2, 4, 0, *wanted])
-    names = dict.fromkeys((each.name for each in free), launch.threads)
+    names = dict.fromkeys((parameter.name for parameter in free), launch.threads)
     for choice in itertools.islice(itertools.product(candidates, repeat=min(len(free), 4)), 20000):
         tried = names | dict(zip(names, choice, strict=False))
         if all(_holds(text, tried, block) for text in conditions):
@@ -312,7 +316,7 @@ def _scalars(
             break
     if change is not None and change[0] < len(free):
         names[free[change[0]].name] = change[1]
-    return {each.name: scalar_for(each, names[each.name]) for each in free}
+    return {parameter.name: scalar_for(parameter, names[parameter.name]) for parameter in free}
 
 
 def _holds(condition: str, names: dict[str, int], block: int) -> bool:
