@@ -315,7 +315,7 @@ def keep_for_offline(target: Path, address: str) -> None:
     folders = [name.removesuffix("index.html") or "./" for name in kept if name.endswith("index.html")]
     digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in kept.values()))
     text = web.service_worker(
-        [*kept, *folders], address, ("pyodide.js", *pyodide.CORE[1:]), digest.hexdigest(), when_asked=True
+        [*kept, *folders], address, ("pyodide.js", *pyodide.CORE[1:]), digest.hexdigest(), "", when_asked=True
     )
     worker = target / "service-worker.js"  # its listeners stand below ours, and answer the rest
     worker.write_text(text + worker.read_text(encoding="utf-8"), encoding="utf-8")

@@ -16,7 +16,7 @@ class Missing(Exception):
 
 def package(name: str, version: str) -> Path:
     """The folder with a package and all that it needs; raises `Missing` where npm cannot get it."""
-    target = ROOT / ".venv" / f"{name}-{version}"
+    target = ROOT / ".venv" / f"{name.removeprefix('@').replace('/', '-')}-{version}"
     if not target.exists():
         npm = shutil.which("npm")
         if npm is None or shutil.which("node") is None:

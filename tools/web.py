@@ -24,18 +24,23 @@ from typing import Any
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
-from ptxlab.explorer.bundle import script, sheets, style
+from ptxlab.explorer.bundle import script, style
 from ptxlab.explorer.kernel_steps import player_style
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
+from ptxlab.views.highlight import KINDS, script_pattern, token_css
+from ptxlab.views.kernel_listings import shade_css
 
-from . import npm, pyodide
+from . import clang, npm, pyodide
 
 ROOT = npm.ROOT
 ESBUILD = "0.25.11"
 #: What only the page of kernels needs, an archive of its own.
-KERNELS = ("cli/kernel_page.py", "cli/simulate_commands.py", "explorer/kernel_steps.py", "simulator")
+KERNELS = (
+    "cli/kernel_page.py", "cli/simulate_commands.py", "explorer/kernel_steps.py", "simulator",
+    "gpu/clang.py", "gpu/clang_in_tab.py", "gpu/clang_wasi.js", "gpu/cuda_for_clang.h",
+)  # fmt: skip
 #: Packages and modules of ptxlab that the page of the Explorer does not import.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/jupyter", "cli/lab.py",
@@ -137,7 +142,7 @@ def minified(text: str, kind: str) -> str:
 
 
 def build(folder: Path, address: str) -> dict[str, int]:
-    """Write the page into `folder`/try; returns the compressed bytes of each file."""
+    """Write the pages into `folder`/try; returns the compressed bytes of each file."""
     target = folder / "try"
     target.mkdir(parents=True, exist_ok=True)
     for old in target.iterdir():
@@ -176,29 +181,45 @@ def build(folder: Path, address: str) -> dict[str, int]:
     first_visit = sorted(sizes)
     kernels = {
         "title": "a kernel in this tab",
-        "heading": "Simulate a kernel, see every lane",
+        "heading": "Write a kernel, simulate it, see every lane",
         "ways": '<a href="index.html">The Explorer, for one instruction</a>',
         "script": write("kernel.js", minified(script("kernel_page"), "js").encode()),
         "style": write("kernel.css", minified(_kernel_style(), "css").encode()),
     }
-    more = {"kernels": write("kernels.zip", compiled(archive(KERNELS)))}
-    write_page("kernel.html", kernels, {"settings": settings | more, "examples": kernel_examples()})
+    more: dict[str, object] = {"kernels": write("kernels.zip", compiled(archive(KERNELS)))}
+    compiler = clang.bring(folder)
+    compilers = ""
+    if compiler is not None:
+        more["clang"], compilers = compiler, clang.FOLDER
+    syntax = {"patterns": {name: script_pattern(name) for name in ("cuda", "ptx")}, "kinds": KINDS}
+    saved = {"settings": settings | more, "examples": kernel_examples(), "syntax": syntax}
+    write_page("kernel.html", kernels, saved)
     kept = [*first_visit, "./", "kernel.html", kernels["script"], kernels["style"]]
     version = json.dumps([kept, address, more])  # files have names by their content
-    write_atomically(target / "sw.js", service_worker(kept, address, pyodide.CORE, version))
+    write_atomically(target / "sw.js", service_worker(kept, address, pyodide.CORE, version, compilers))
     return {name: sizes[name] for name in (*first_visit, *sorted(sizes.keys() - {*first_visit}))}
 
 
 def service_worker(
-    files: Sequence[str], address: str, core: Sequence[str], version: str, *, when_asked: bool = False
+    files: Sequence[str],
+    address: str,
+    core: Sequence[str],
+    version: str,
+    compiler: str,
+    *,
+    when_asked: bool = False,
 ) -> str:
-    """A service worker that keeps these files of its folder, and Pyodide's; `version` changes with them."""
+    """A service worker that keeps these files of its folder, and Pyodide's; `version` changes with them.
+
+    `compiler` is the folder of the compiler of C++, which is kept when it is loaded, or "".
+    """
     settings = {
         "version": hashlib.sha256(version.encode()).hexdigest()[:12],
         "files": files,
         "pyodide": address,
         "core": core,
         "packages": list(pyodide.PACKAGES),
+        "compiler": compiler,
         "whenAsked": when_asked,
     }
     return f"globalThis.settings = {json.dumps(settings)};\n{minified(script('service_worker'), 'js')}\n"
@@ -210,19 +231,21 @@ def first_visit(sizes: Mapping[str, int]) -> int:
 
 
 def _kernel_style() -> str:
-    return "\n".join([sheets("saved_page", "try_page", "kernel_page"), player_style()])
+    code = ".kernel-code"
+    colours = (token_css(code), shade_css(code, ""))
+    return "\n".join([style("saved_page", "try_page", "kernel_page"), player_style(), *colours])
 
 
-def kernel_examples() -> list[dict[str, object]]:
+def kernel_examples() -> list[dict[str, Any]]:
     """Kernels for the page: their first lines say what they show, and how they are launched."""
-    examples = []
-    for path in sorted((ROOT / "tools" / "data" / "kernels").glob("*.ptx")):
+    examples: list[dict[str, Any]] = []
+    for path in sorted((ROOT / "tools" / "data" / "kernels").iterdir()):
         text = path.read_text(encoding="utf-8")
         head = re.match(
             r"// (?P<title>.*)\n// grid (?P<grid>\S+), block (?P<block>\S+), arguments (.*)\n", text
         )
         assert head is not None, path
-        examples.append({**head.groupdict(), "arguments": head[4].split(), "ptx": text})
+        examples.append({**head.groupdict(), "arguments": head[4].split(), "source": text})
     return examples
 
 

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import PtxlabError, quoted
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target
+from .clang_in_tab import find_clang
 from .compiler import MAX_LOG, SOURCE_NAME, check_text, reads_only
 from .disk_cache import key_of, read_entry, write_entry
 from .standard_headers import LIBRARY_HEADERS, STANDARD_HEADERS
@@ -29,7 +30,7 @@ TabCompiler = Callable[[list[str], Mapping[str, str]], str]
 #: LLVM IR and a target -> PTX.
 Translator = Callable[[str, str], str]
 
-_tab_compiler: TabCompiler | None = None
+_tab_compiler: TabCompiler | None = find_clang()
 
 _HEADER = "cuda_for_clang.h"
 _SOURCE, _OUTPUT, _FOLDER = "kernel.cu", "kernel.ll", "headers"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import PtxlabError, error_of, quoted
@@ -60,6 +61,7 @@ def compile_cuda(
     return CompiledSource(ptx, lowered, f"Clang {clang.clang_version().partition('.')[0]}")
 
 
+@lru_cache(maxsize=8)  # a tab keeps nothing on disk
 def _ptx_from_llvm(ir: str, target: str) -> str:
     from .llvm import ptx_from_llvm
 

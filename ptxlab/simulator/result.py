@@ -282,6 +282,13 @@ class Result(Displayed):
         """
         return bounds(self.work, find_card(chip))
 
+    def matrix_instructions(self, warp: int = 0) -> list[tuple[int, str]]:
+        """The matrix instructions that a warp executed, in order: the source line and the name of each."""
+        return [
+            (product.instruction.source_line, product.operands.ins.mnemonic)
+            for product, _ in self._products_of(as_int(warp, "warp"))
+        ]
+
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operation:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
 
@@ -301,15 +308,11 @@ class Result(Displayed):
         """
         number, place = as_int(warp, "warp"), as_int(index, "index")
         wanted = None if line is None else as_int(line, "line")
-        matching = []
-        for product in self._products.items:
-            if wanted is not None and product.instruction.source_line != wanted:
-                continue
-            warps_each = max(product.operands.ins.lanes // 32, 1)  # one thread issues tcgen05.mma
-            last = product.warps + warps_each - 1
-            group = np.flatnonzero((product.warps <= number) & (number <= last))
-            if len(group):
-                matching.append((product, int(group[0])))
+        matching = [
+            (product, position)
+            for product, position in self._products_of(number)
+            if wanted is None or product.instruction.source_line == wanted
+        ]
         if 0 <= place < len(matching):
             product, position = matching[place]
             return product.operands.item(position)
@@ -321,6 +324,17 @@ class Result(Displayed):
         if not self._products.complete:
             reason += "; only the first were kept"
         raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {reason}")
+
+    def _products_of(self, warp: int) -> list[tuple[_RecordedProduct, int]]:
+        """What was kept of the matrix instructions of a warp, each with the place of its registers."""
+        found = []
+        for product in self._products.items:
+            warps_each = max(product.operands.ins.lanes // 32, 1)  # one thread issues tcgen05.mma
+            last = product.warps + warps_each - 1
+            group = np.flatnonzero((product.warps <= warp) & (warp <= last))
+            if len(group):
+                found.append((product, int(group[0])))
+        return found
 
     def player(self) -> KernelPlayer:
         """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""

@@ -121,7 +121,7 @@ def _listings_html(listings: KernelListings) -> str:
         region = f'class="code" tabindex="0" role="group" aria-label="{column.name}"'
         table = f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
         parts.append(f"<section><h4>{column.name}</h4>{table}</section>")
-    style = f"<style>{annotated_css()}\n{_shade_css()}\n{hover}</style>{cell_script()}"
+    style = f"<style>{annotated_css()}\n{shade_css('.ptx-profile')}\n{hover}</style>{cell_script()}"
     head = f"<header><b>{html.escape(listings.title)}</b></header>"
     body = f'<div class="columns">{"".join(parts)}</div>'
     foot = f'<footer class="note">{html.escape(listings.note)}</footer>' if listings.note else ""
@@ -131,12 +131,13 @@ def _listings_html(listings: KernelListings) -> str:
 _SHADE_HUES = ("sky", "orange", "green", "purple", "yellow")
 
 
-def _shade_css() -> str:
+def shade_css(root: str, rows: str = " > span") -> str:
+    """The colours of lines that belong together, inside of an element, for light and dark pages."""
     return "\n".join(
-        f"{page} .shade{index} > span {{ background-color: {mix(HUES[name], strength, theme.paper)}; }}"
+        f"{page} .shade{index}{rows} {{ background-color: {mix(HUES[name], strength, theme.paper)}; }}"
         for theme, page, strength in (
-            (LIGHT, ".ptx-profile", 0.16),
-            (DARK, f":is({DARK_PAGES}) .ptx-profile", 0.2),
+            (LIGHT, root, 0.16),
+            (DARK, f":is({DARK_PAGES}) {root}", 0.2),
         )
         for index, name in enumerate(_SHADE_HUES)
     )

@@ -52,6 +52,11 @@ KEPT = """async () => {
   const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
   return kept.flat().map(({ url }) => url);
 }"""
+#: Forgets the compiler of an earlier run.
+FORGET = """async () => {
+  const names = (await caches.keys()).filter((name) => name.startsWith("ptxlab compiler"));
+  await Promise.all(names.map((name) => caches.delete(name)));
+}"""
 OTHERS = "of another page"  # a cache, as lite/ has one at the same origin
 
 
@@ -263,10 +268,64 @@ def test_every_page_has_a_policy(site: Path) -> None:
     )
 
 
+def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any) -> None:
+    """The compiler comes when it is asked for; PTX is beside its lines, and a link opens the same again."""
+    page = tab("kernel.html")
+    if not page.locator(".kernel-languages").is_visible():
+        pytest.skip("npm cannot get the compiler")
+    page.evaluate(FORGET)
+    wait_for_python(page)
+    assert "22.6 MB" in page.inner_text(".kernel-offer")
+    assert not [url for url in page.evaluate(KEPT) if "/clang/" in url]
+    page.get_by_role("button", name="Load Clang and compile").click()
+    start = time.perf_counter()
+    page.wait_for_selector(".kernel-ptx-rows", timeout=PATIENCE)
+    first = time.perf_counter() - start
+    page.locator(".kernel-ptx-rows > [data-line='17']").first.hover()
+    until(page, "document.querySelectorAll('.ptx-editor-shown .lit').length === 1")
+    assert page.inner_text(".ptx-editor-shown .lit").strip() == "asm volatile("
+    colours = [
+        page.evaluate("(where) => getComputedStyle(document.querySelector(where)).backgroundColor", where)
+        for where in (".ptx-editor-shown .lit", ".kernel-ptx-rows .lit")
+    ]
+    assert colours[0] == colours[1] != "rgba(0, 0, 0, 0)"
+
+    page.get_by_role("button", name="Simulate").click()
+    page.wait_for_selector(".kernel-matrices .ptx-explorer", timeout=PATIENCE)
+    assert "no hazards" in page.inner_text(".kernel-output")
+    assert "argument 3" in page.inner_text(".kernel-output .answer-text")
+    editor = page.get_by_label("CUDA C++", exact=True)
+    source = editor.input_value()
+    start = time.perf_counter()
+    editor.fill(source.replace("float d[4]", "flot d[4]"))
+    page.wait_for_selector(".kernel-ptx .answer-problem:has-text('kernel.cu(16): error')", timeout=PATIENCE)
+    print(f"\nfirst compiled after {first:.1f} s, again after {time.perf_counter() - start:.1f} s")
+    assert page.inner_text(".ptx-editor-numbers .hazard") == "16"
+    names = ("C++", "Example", "Copy link", "CUDA C++", "show the line", "Grid")
+    is_for_everybody(page, "The Explorer", *names)
+
+    editor.fill(f"// {HOSTILE}\n{source}")
+    page.wait_for_selector(".kernel-ptx-rows", timeout=PATIENCE)
+    page.locator(".kernel-copy").click()  # the Explorer has one, too
+    until(page, "location.hash.startsWith('#kernel:')")
+    link = page.evaluate("location.href")
+    until(page, f"({KEPT})().then((kept) => kept.filter((url) => url.includes('/clang/')).length >= 20)")
+    page.goto("about:blank")
+    page.goto(link)
+    assert page.get_by_label("CUDA C++", exact=True).input_value() == f"// {HOSTILE}\n{source}"
+    assert page.evaluate(UNHURT)
+    wait_for_python(page)
+    page.wait_for_selector(
+        ".kernel-ptx-rows", timeout=PATIENCE
+    )  # without asking: the browser has the compiler
+
+
 def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, address: str) -> None:
     """Hazards in the margin and the player; then both pages are opened once more, offline."""
     page = tab("kernel.html")
     wait_for_python(page)
+    if page.locator(".kernel-languages").is_visible():  # not where npm cannot get the compiler
+        page.get_by_role("button", name="PTX").click()
     page.get_by_label("Example").select_option("Reverse an array in shared memory: a bar.sync is missing")
     page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
     editor = page.get_by_label("PTX", exact=True)
@@ -282,7 +341,8 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     page.wait_for_selector(".ptx-timeline-text:text('step 2 of 16')", timeout=PATIENCE)
     shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
-    is_for_everybody(page, "The Explorer", "PTX", "Example", "Grid", "Simulate", "line 29", "play the steps")
+    names = ("Example", "Copy link", "PTX", "Grid", "Simulate", "line 29", "play the steps")
+    is_for_everybody(page, "The Explorer", *names)
 
     triton = (Path(__file__).parents[1] / "adapters" / "ptx" / "softmax.ptx").read_text(encoding="utf-8")
     assert page.evaluate(DRAWN_ANEW, triton) == 1
@@ -291,8 +351,8 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     assert sizes == ["128", "49152"]
     page.get_by_role("button", name="Simulate").press("Enter")
     page.wait_for_selector(".kernel-output h2:text('no hazards')", timeout=PATIENCE)
-    editor.fill("__global__ void f() {}")
-    page.wait_for_selector(".kernel-launch .answer-problem:text('this is no PTX')", timeout=PATIENCE)
+    editor.fill(".version 8.0\n.target sm_90a\n.entry f() { no; }")
+    page.wait_for_selector(".kernel-launch .answer-problem:text('PTX line 3')", timeout=PATIENCE)
     page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)
     page.context.set_offline(True)
     try:

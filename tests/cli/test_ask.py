@@ -13,6 +13,7 @@ from ptxlab import PtxlabError
 from ptxlab.cli.ask import EXAMPLES, answer_json, ask, command_words
 from ptxlab.cli.kernel_page import KernelTab
 from ptxlab.explorer.session import PageSession
+from ptxlab.simulator.cuda_source import has_compiler
 from tests.cases import each
 from tools.web import kernel_examples
 
@@ -110,9 +111,15 @@ def test_what_is_no_question_is_refused_in_a_sentence(question: str, sentence: s
 # -- kernels -----------------------------------------------------------------------------------------------
 
 
-def launched(ptx: str, **fields: object) -> dict[str, Any]:
+def described(source: str, name: str = "") -> dict[str, Any]:
+    [(text, _)] = KernelTab().describe(json.dumps({"source": source, "name": name}))
+    message: dict[str, Any] = json.loads(text)
+    return message
+
+
+def launched(source: str, tab: KernelTab | None = None, **fields: object) -> dict[str, Any]:
     request = {
-        "ptx": ptx,
+        "source": source,
         "name": "",
         "grid": "1",
         "block": "32",
@@ -120,25 +127,90 @@ def launched(ptx: str, **fields: object) -> dict[str, Any]:
         "warp": "0",
         "arguments": [],
     }
-    [(text, _)] = KernelTab().simulate(json.dumps({**request, "arguments": [], **fields}))
+    [(text, _)] = (tab or KernelTab()).simulate(json.dumps({**request, **fields}))
     message: dict[str, Any] = json.loads(text)
     return message
 
 
-@each("example", kernel_examples, ids=lambda example: example["title"])
+def is_cuda(example: dict[str, Any]) -> bool:
+    return ".version" not in example["source"]
+
+
+@each(
+    "example", kernel_examples, ids=lambda example: f"{'c' if is_cuda(example) else 'ptx'} {example['title']}"
+)
 def test_examples_of_kernels_run_as_their_first_lines_say(example: dict[str, Any]) -> None:
-    described = json.loads(KernelTab().describe(json.dumps({"ptx": example["ptx"], "name": "?"}))[0][0])
-    assert [each["array"] for each in described["parameters"]] == [True for _ in example["arguments"]]
+    if is_cuda(example):
+        requires_compiler()
+    shown = described(example["source"], "?")
+    assert len(shown["parameters"]) == len(example["arguments"])
+    for parameter, argument in zip(shown["parameters"], example["arguments"], strict=True):
+        assert parameter["array"] == (":" in argument)
     result = launched(**{key: value for key, value in example.items() if key != "title"})
     assert result["problem"] == "" and result["state"]["count"] > 10 and result["arrays"][-1]["changed"]
     assert bool(result["hazards"]) == ("missing" in example["title"])
 
 
+def requires_compiler() -> None:
+    if not has_compiler():
+        pytest.skip("needs NVRTC or ziglang")
+
+
+TWO = """\
+template <int N> __device__ void add(float* x) { x[threadIdx.x] += N; }
+__global__ void one(float* x) { add<1>(x); }
+
+__global__ void two(float* out, const float *in, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = in[threadIdx.x];
+}
+"""
+
+
+def test_kernels_in_cpp_with_their_ptx_line_by_line() -> None:
+    """Both are offered; parameters have their names in C++, lines of PTX the line that they come from."""
+    requires_compiler()
+    first, second = described(TWO), described(TWO, "two")
+    assert first["names"] == second["names"] and sorted(first["names"]) == ["one", "two"]
+    assert first["name"] == first["names"][0] and second["name"] == "two"
+    assert [each["name"] for each in second["parameters"]] == ["out", "in", "n"]
+    ptx = second["ptx"]
+    assert len(ptx["lines"]) == len(ptx["sources"]) and "ld.global" in "".join(ptx["lines"])
+    of_line = {source: text for text, source in zip(ptx["lines"], ptx["sources"], strict=True) if source}
+    assert set(of_line) <= {4, 5, 6} and "st.global" in of_line[5] and ".loc" not in "".join(ptx["lines"])
+    assert second["compiler"].split()[0] in ("NVRTC", "Clang") and second["seconds"] > 0
+
+
+def test_what_does_not_compile_names_its_line() -> None:
+    requires_compiler()
+    wrong = described(TWO.replace("int n", "it n"))
+    assert wrong["line"] == 4 and "kernel.cu(4): error: " in wrong["problem"] and wrong["names"] == []
+    assert "no kernel" in described("int number() { return 1; }")["problem"]
+    assert launched(TWO.replace("int n", "it n"))["line"] == 4
+
+
+def test_the_explorer_opens_what_a_matrix_instruction_read() -> None:
+    """Edits go to it, and its answers are told from the kernel's."""
+    requires_compiler()
+    examples: list[dict[str, Any]] = kernel_examples()
+    example = next(each for each in examples if each["title"].startswith("D = A B"))
+    tab = KernelTab()
+    result = launched(tab=tab, **{key: value for key, value in example.items() if key != "title"})
+    [(line, name)] = result["matrices"]
+    statement = range(17, 22)  # NVRTC names its last line, Clang its first
+    assert name.startswith("mma.sync.aligned.m16n8k16") and line in statement
+    [(text, _)] = tab.explore(json.dumps({"warp": 0, "index": 0}))
+    opened = json.loads(text)
+    assert opened["method"] == "explored" and opened["state"]["instruction"]["mnemonic"] == name
+    edit = {"type": "set_cell", "name": "A", "row": 0, "column": 0, "text": "2"}
+    [(answer, _)] = tab.handle(json.dumps({"method": "custom", "content": edit}))
+    assert json.loads(answer)["message"]["method"] == "update"
+    assert launched(TWO, name="one", arguments=["ones:f32:32"])["matrices"] == []
+
+
 @each(
     "fields, sentence",
     [
-        ({"ptx": "__global__ void f() {}"}, "this is no PTX"),
-        ({"ptx": ".version 8.0 <script>"}, "PTX line 1"),
+        ({"source": ".version 8.0 <script>"}, "PTX line 1"),
         ({"block": "x"}, "block 'x': it takes one to three numbers"),
         ({"shared": "-1"}, "shared '-1': it takes a whole number"),
         ({"arguments": ["1"]}, "argument"),
@@ -146,7 +218,12 @@ def test_examples_of_kernels_run_as_their_first_lines_say(example: dict[str, Any
 )
 def test_a_launch_that_cannot_be_is_refused_in_a_sentence(fields: dict[str, Any], sentence: str) -> None:
     ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry f() { ret; }"
-    assert sentence in launched(**{"ptx": ptx, **fields})["problem"]
+    assert sentence in launched(**{"source": ptx, **fields})["problem"]
+
+
+def test_a_page_without_a_compiler_asks_for_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptxlab.cli.kernel_page.has_compiler", lambda: False)
+    assert "this is no PTX" in described("__global__ void f() {}")["problem"]
 
 
 @each(
@@ -159,7 +236,6 @@ def test_a_launch_that_cannot_be_is_refused_in_a_sentence(fields: dict[str, Any]
 )
 def test_the_fields_of_a_kernel_of_others(name: str, block: str, shared: str, problem: str) -> None:
     ptx = (ADAPTED / f"{name}.ptx").read_text(encoding="utf-8")
-    [(text, _)] = KernelTab().describe(json.dumps({"ptx": ptx, "name": ""}))
-    described = json.loads(text)
-    assert (described["block"], described["shared"]) == (block, shared)
-    assert described["problem"].startswith(problem) and bool(described["problem"]) == bool(problem)
+    fields = described(ptx)
+    assert (fields["block"], fields["shared"]) == (block, shared)
+    assert fields["problem"].startswith(problem) and bool(fields["problem"]) == bool(problem)

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FOLDERS = (
-    *(ROOT / "ptxlab" / name for name in ("explorer", "course", "shapes", "views")),
+    *(ROOT / "ptxlab" / name for name in ("explorer", "course", "shapes", "views", "gpu")),
     ROOT / "docs" / "_static",
 )
 TOOLS = (

@@ -1,16 +1,26 @@
-// A kernel in a browser tab: PTX in an editor, its arguments in fields, simulated by Python in a worker. What
-// happened is in the margin, and a player goes through the steps of one warp.
+// A kernel in a browser tab: CUDA C++ beside the PTX that Clang makes of it, or PTX alone, its arguments in fields,
+// simulated by Python in a worker. What happened is in the margin, a player goes through the steps of one warp, and
+// the Explorer shows what a matrix instruction read.
 
 import { make, makeButton, makeLabel, makeSelect, makeTextInput } from "./common/dom.js";
 import { openPage } from "./common/saved_model.js";
-import { LiveModel, decodeMessage } from "./common/live_model.js";
+import { LiveModel, addressed, decodeMessage } from "./common/live_model.js";
+import { applyDeltas } from "./common/deltas.js";
+import { packText, unpackText } from "./common/packed_text.js";
 import { PythonWorker } from "./common/python_worker.js";
+import { App } from "./app.js";
+import { KernelEditor } from "./kernel_editor.js";
 import { KernelPlayer } from "./kernel_player.js";
+import { KernelPtx } from "./kernel_ptx.js";
 
 /**
- * @typedef {{ title: string, ptx: string, grid: string, block: string, arguments: string[] }} KernelExample
+ * @typedef {import("./common/code_text.js").Lines} Lines
+ * @typedef {import("./common/code_text.js").Syntax} Syntax
+ * @typedef {"cuda" | "ptx"} Language
+ * @typedef {{ title: string, source: string, grid: string, block: string, arguments: string[], name?: string,
+ *   shared?: string, warp?: string }} KernelExample
  * @typedef {{ name: string, type: string, array: boolean }} KernelParameter
- * @typedef {{ line: number, text: string }} KernelRemark
+ * @typedef {import("./kernel_editor.js").KernelRemark} KernelRemark
  */
 
 const TYPES = [
@@ -30,82 +40,19 @@ const TYPES = [
 ];
 const FILLS = ["zeros", "ones", "range", "normal", "bits"];
 const PAUSE = 400; // milliseconds without a key before the text is read
+const LINK = "#kernel:";
+const LANGUAGES = /** @type {[Language, string][]} */ ([
+  ["cuda", "C++"],
+  ["ptx", "PTX"],
+]);
+
+/** @param {string} text @returns {Language} */
+const languageOf = (text) => (/^\s*\.version\b/m.test(text) ? "ptx" : "cuda");
 
 /** @param {HTMLSelectElement} select @param {string[]} options @param {string} value */
 function setOptions(select, options, value) {
   select.replaceChildren(...options.map((text) => make("option", "", null, { text })));
   select.value = options.includes(value) ? value : (options[0] ?? "");
-}
-
-// The editor: a text with the numbers of its lines beside it, in which lines with hazards are marked.
-class PtxEditor {
-  /** @param {HTMLElement} place @param {() => void} changed */
-  constructor(place, changed) {
-    const box = make("div", "ptx-editor", place);
-    this.numbers = make("div", "ptx-editor-numbers", box, { "aria-hidden": true });
-    this.text = make("textarea", "ptx-editor-text", box, {
-      spellcheck: false,
-      autocapitalize: "off",
-      wrap: "off",
-      "aria-label": "PTX",
-    });
-    this.marks = /** @type {Map<number, { kind: string, text: string }>} */ (new Map());
-    this.isStale = false; // whether the numbers are drawn with the next frame: a text may come line by line
-    this.text.addEventListener("input", () => {
-      this.marks.clear();
-      if (!this.isStale) requestAnimationFrame(() => this.drawNumbers());
-      this.isStale = true;
-      changed();
-    });
-    this.text.addEventListener("scroll", () => (this.numbers.scrollTop = this.text.scrollTop));
-  }
-
-  get value() {
-    return this.text.value;
-  }
-
-  /** @param {string} text */
-  set value(text) {
-    this.text.value = text;
-    this.marks.clear();
-    this.text.scrollTop = 0;
-    this.drawNumbers();
-  }
-
-  /** @param {KernelRemark[]} hazards @param {KernelRemark[]} notes */
-  markLines(hazards, notes) {
-    this.marks.clear();
-    for (const { line, text } of notes) this.marks.set(line, { kind: "note", text });
-    for (const { line, text } of hazards) this.marks.set(line, { kind: "hazard", text });
-    this.drawNumbers();
-  }
-
-  drawNumbers() {
-    this.isStale = false;
-    const count = this.text.value.split("\n").length;
-    this.numbers.replaceChildren(
-      ...Array.from({ length: count }, (_, index) => {
-        const mark = this.marks.get(index + 1);
-        return make("span", mark?.kind ?? "", null, { text: index + 1, title: mark?.text ?? "" });
-      }),
-    );
-    this.numbers.scrollTop = this.text.scrollTop;
-  }
-
-  /** @param {number} line */
-  selectLine(line) {
-    const lines = this.text.value.split("\n");
-    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-    this.text.focus();
-    this.text.setSelectionRange(start, start + lines[line - 1].length);
-    this.scrollTo(line);
-  }
-
-  /** @param {number} line */
-  scrollTo(line) {
-    const lines = this.text.value.split("\n").length;
-    this.text.scrollTop = (this.text.scrollHeight * line) / lines - this.text.clientHeight / 2;
-  }
 }
 
 // One argument: an array, which is made by a rule, or a number.
@@ -149,33 +96,63 @@ class ArgumentRow {
 }
 
 class KernelPage {
-  /** @param {HTMLElement} page @param {HTMLElement} notes @param {{ settings: any, examples: KernelExample[] }} saved */
-  constructor(page, notes, { settings, examples }) {
+  /**
+   * @param {HTMLElement} page
+   * @param {HTMLElement} notes
+   * @param {{ settings: any, examples: KernelExample[], syntax: Syntax }} saved
+   */
+  constructor(page, notes, { settings, examples, syntax }) {
     this.page = page;
     this.isReady = false;
+    this.isBusy = false; // whether Python reads a source, after which another may wait
+    this.isStale = false;
+    this.compiler = /** @type {{ addresses: string[], packed: number } | null} */ (settings.clang ?? null);
+    this.isKeeping = false;
+    this.mayLoad = false; // the compiler: it was asked for, or the browser has it
+    this.language = /** @type {Language} */ ("ptx");
     this.timer = 0;
     this.player = /** @type {KernelPlayer | null} */ (null);
+    this.app = /** @type {App | null} */ (null);
     this.rows = /** @type {ArgumentRow[]} */ ([]);
     this.values = /** @type {string[]} */ ([]);
     this.shape = "";
     this.model = /** @type {LiveModel | null} */ (null);
+    this.explorer = /** @type {LiveModel | null} */ (null);
     this.python = new PythonWorker(notes, settings);
+    const bar = make("div", "kernel-bar", page);
+    const choice = make("div", "kernel-languages", bar, { role: "group", "aria-label": "language" });
+    choice.hidden = !this.compiler;
+    this.buttons = LANGUAGES.map(([language, text]) =>
+      makeButton(choice, "", text, () => this.openExample(this.examplesIn(language)[0]), {
+        "data-language": language,
+      }),
+    );
+    this.examples = examples;
+    this.example = makeSelect(bar, "Example", {});
+    this.example.addEventListener("change", () =>
+      this.openExample(this.examplesIn(this.language)[this.example.selectedIndex]),
+    );
+    this.copy = makeButton(bar, "kernel-copy", "Copy link", () => this.copyLink(), {
+      title: "an address of this page with this source and these arguments in it",
+    });
     const work = make("div", "kernel-work", page);
-    this.editor = new PtxEditor(work, () => {
-      example.selectedIndex = -1; // what is typed is none of them; choosing one again brings it back
-      this.readSoon();
+    this.work = work;
+    this.editor = new KernelEditor(work, syntax, {
+      changed: () => {
+        this.example.selectedIndex = -1; // what is typed is none of them; choosing one again brings it back
+        this.askSoon();
+      },
+      lit: (lines, isCaret) => this.light(lines, isCaret),
+    });
+    this.ptx = new KernelPtx(work, syntax, {
+      lit: (lines) => this.light(lines ?? this.editor.caretLines(), false),
+      chosen: (line) => this.editor.selectLine(line),
     });
     const form = make("form", "kernel-launch", work, { "aria-label": "launch" });
-    const example = makeSelect(form, "Example", {});
-    setOptions(
-      example,
-      examples.map(({ title }) => title),
-      "",
-    );
-    example.addEventListener("change", () => this.openExample(examples[example.selectedIndex]));
-    this.name = makeSelect(form, "Kernel", {});
+    const launch = make("div", "kernel-where", form);
+    this.name = makeSelect(launch, "Kernel", {});
     this.name.addEventListener("change", () => this.askForParameters());
-    const sizes = make("div", "kernel-sizes", form);
+    const sizes = make("div", "kernel-sizes", launch);
     /** @param {string} label @param {string} value @param {string} title */
     const field = (label, value, title) =>
       makeTextInput(makeLabel(sizes, label), "kernel-size", { value, title });
@@ -183,37 +160,141 @@ class KernelPage {
     this.block = field("Block", "32", "threads of a block: one to three numbers");
     this.shared = field("Shared", "0", "bytes of dynamic shared memory");
     this.warp = field("Follow warp", "0", "the warp whose steps the player shows");
-    make("h2", "", form, { text: "Arguments" });
-    this.list = make("div", "kernel-arguments", form);
-    this.go = make("button", "ask-go", form, { type: "submit", text: "Simulate" });
+    const passed = make("div", "kernel-passed", form);
+    make("h2", "", passed, { text: "Arguments" });
+    this.list = make("div", "kernel-arguments", passed);
+    const start = make("div", "kernel-start", form);
+    this.go = make("button", "ask-go", start, { type: "submit", text: "Simulate" });
     this.go.disabled = true;
-    this.problem = make("p", "answer-problem", form, { role: "alert" });
+    this.problem = make("p", "answer-problem", start, { role: "alert" });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.simulate();
     });
     this.output = make("section", "kernel-output", page, { "aria-label": "result", "aria-live": "polite" });
     this.place = make("div", "kernel-player", page);
-    this.openExample(examples[0]);
+    this.matrices = make("section", "kernel-matrices", page, { "aria-label": "matrix instructions" });
+    this.matrices.hidden = true;
+    this.matricesHead = make("div", "kernel-matrices-head", this.matrices);
+    this.matricesView = make("div", "static-view", this.matrices);
+    this.openExample(this.examplesIn(this.compiler ? "cuda" : "ptx")[0]);
+    this.openLink();
+    addEventListener("hashchange", () => this.openLink());
+    navigator.serviceWorker?.addEventListener("controllerchange", () => {
+      if (page.dataset.compiled) this.keepCompiler();
+    });
     this.python.listen({
-      ready: () => {
+      ready: async () => {
+        this.mayLoad ||= await this.isKept();
         this.isReady = true;
         this.python.showReady();
         this.askForParameters();
         page.dataset.python = "ready";
       },
+      compiler: (done, total) => this.ptx.showProgress(done, total),
       messages: (messages) => messages.forEach((message) => this.receive(decodeMessage(message))),
     });
   }
 
+  // Whether the browser has the compiler from another visit: loading it costs nothing then.
+  async isKept() {
+    try {
+      const parts = this.compiler?.addresses ?? [];
+      const kept = await Promise.all(parts.map((part) => caches.match(new URL(part, location.href).href)));
+      return kept.length > 0 && kept.every(Boolean);
+    } catch {
+      return false; // a page without caches, such as one from a plain address
+    }
+  }
+
+  // The service worker keeps what it sees: the compiler may have come before it was there.
+  async keepCompiler() {
+    const { serviceWorker } = navigator;
+    if (!serviceWorker?.controller || this.isKeeping || (await this.isKept())) return;
+    this.isKeeping = true;
+    const parts = this.compiler?.addresses ?? [];
+    await Promise.allSettled(parts.map((part) => fetch(part, { cache: "force-cache" })));
+    this.isKeeping = false;
+  }
+
+  /** @param {Language} language */
+  examplesIn(language) {
+    return this.examples.filter(({ source }) => languageOf(source) === language);
+  }
+
+  // A link holds a source and its launch.
+  async openLink() {
+    if (location.hash.startsWith("#ptxlab:")) location.replace(`./${location.hash}`); // of an Explorer
+    if (!location.hash.startsWith(LINK)) return;
+    try {
+      const link = await unpackText(location.hash.slice(LINK.length));
+      const texts = ["source", "grid", "block"].map((name) => link[name]);
+      const isWhole = [...texts, ...link.arguments].every((text) => typeof text === "string");
+      if (!isWhole) throw new Error("something is missing");
+      this.openExample(link);
+      this.example.selectedIndex = -1;
+    } catch {
+      this.problem.textContent = "this link holds no kernel: part of it may be missing";
+    }
+  }
+
+  async copyLink() {
+    const word = await packText({
+      source: this.editor.value,
+      name: this.name.value,
+      grid: this.grid.value,
+      block: this.block.value,
+      shared: this.shared.value,
+      warp: this.warp.value,
+      arguments: this.rows.map(({ value }) => value),
+    });
+    history.replaceState(null, "", `${location.pathname}${LINK}${word}`);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.copy.textContent = "Copied";
+    } catch {
+      this.copy.textContent = "In the address"; // a browser that lets no page write to the clipboard
+    }
+    setTimeout(() => (this.copy.textContent = "Copy link"), 2000);
+  }
+
   /** @param {KernelExample} example */
-  openExample({ ptx, grid, block, arguments: values }) {
-    this.editor.value = ptx;
-    [this.grid.value, this.block.value, this.shared.value, this.warp.value] = [grid, block, "0", "0"];
+  openExample({ source, grid, block, arguments: values, name = "", shared = "0", warp = "0" }) {
+    this.editor.value = source;
+    [this.grid.value, this.block.value, this.shared.value, this.warp.value] = [grid, block, shared, warp];
+    this.setLanguage(languageOf(source));
+    this.example.selectedIndex = this.examplesIn(this.language).findIndex(
+      (example) => example.source === source,
+    );
+    setOptions(this.name, name ? [name] : [], name);
     this.values = values;
     this.shape = "";
     this.clear();
     this.askForParameters();
+  }
+
+  // The text decides: PTX begins with .version.
+  /** @param {Language} language */
+  setLanguage(language) {
+    this.language = language;
+    this.work.dataset.language = language;
+    this.ptx.box.hidden = language === "ptx";
+    for (const button of this.buttons)
+      button.setAttribute("aria-pressed", String(button.dataset.language === language));
+    setOptions(
+      this.example,
+      this.examplesIn(language).map(({ title }) => title),
+      "",
+    );
+    this.editor.shade(new Map());
+    this.editor.setLanguage(language);
+  }
+
+  /** @param {Lines | null} lines @param {boolean} isCaret */
+  light(lines, isCaret) {
+    if (this.language === "ptx") return;
+    this.editor.light(lines);
+    this.ptx.light(lines, isCaret);
   }
 
   clear() {
@@ -221,16 +302,44 @@ class KernelPage {
     this.player?.stop();
     this.player = null;
     this.place.replaceChildren();
+    this.app?.stop();
+    this.app = this.explorer = null;
+    this.matrices.hidden = true;
+    this.matricesHead.replaceChildren();
+    this.matricesView.replaceChildren();
   }
 
-  readSoon() {
+  askSoon() {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.askForParameters(), PAUSE);
   }
 
-  // Python says which kernels the text has, and what the chosen one takes.
+  // Python says which kernels the text has, and what the chosen one takes; it compiles C++ for that.
   askForParameters() {
-    if (this.isReady) this.call("describe", { ptx: this.editor.value, name: this.name.value });
+    const language = languageOf(this.editor.value);
+    if (this.compiler && this.editor.value.trim() && language !== this.language) {
+      this.setLanguage(language);
+      this.example.selectedIndex = -1;
+    }
+    const isCuda = this.language === "cuda";
+    if (isCuda && this.compiler && !this.mayLoad) {
+      this.go.disabled = true;
+      this.editor.shade(new Map());
+      this.ptx.offer(this.compiler.packed, () => {
+        this.mayLoad = true;
+        this.ptx.showProgress(0, this.compiler?.packed ?? 1);
+        this.askForParameters();
+      });
+      return;
+    }
+    if (!this.isReady) return;
+    if (this.isBusy) {
+      this.isStale = true;
+      return;
+    }
+    this.isBusy = true;
+    if (isCuda) this.ptx.showWaiting();
+    this.call("describe", { source: this.editor.value, name: this.name.value });
   }
 
   simulate() {
@@ -239,7 +348,7 @@ class KernelPage {
     this.go.disabled = true;
     make("p", "answer-wait", this.output, { text: "Simulating …" });
     this.call("simulate", {
-      ptx: this.editor.value,
+      source: this.editor.value,
       name: this.name.value,
       grid: this.grid.value,
       block: this.block.value,
@@ -249,26 +358,49 @@ class KernelPage {
     });
   }
 
-  /** @param {"describe" | "simulate" | "step"} method @param {unknown} value */
+  /** @param {"describe" | "simulate" | "step" | "explore" | "handle"} method @param {unknown} value */
   call(method, value) {
     this.python.post({ kernel: method, value: JSON.stringify(value) });
   }
 
   /** @param {any} message */
   receive(message) {
-    if (message.method === "described") this.describe(message);
-    else if (message.method === "simulated") this.showResult(message);
-    else this.model?.update(message.state);
+    const { method, state } = message;
+    if (method === "described") this.describe(message);
+    else if (method === "simulated") this.showResult(message);
+    else if (method === "stepped") this.model?.update(state);
+    else if (method === "explored") this.showExplorer(state);
+    else if (message.message.method === "update") this.explorer?.update(message.message.state);
+    else this.explorer?.notify("msg:custom", addressed(message.message.content, "./"));
   }
 
   /**
    * @param {{ names: string[], name?: string, parameters?: KernelParameter[], block?: string, shared?: string,
-   *   problem: string }} described
+   *   problem: string, line?: number, ptx?: { lines: string[], sources: number[] }, compiler?: string,
+   *   seconds?: number }} described
    */
-  describe({ names, name, parameters, block, shared, problem }) {
+  describe({ names, name, parameters, block, shared, problem, line, ptx, compiler, seconds }) {
+    this.isBusy = false;
+    if (this.isStale) {
+      this.isStale = false;
+      this.askForParameters();
+      return;
+    }
     setOptions(this.name, names, name ?? this.name.value);
-    this.problem.textContent = problem;
+    const isCuda = this.language === "cuda" && Boolean(this.compiler);
+    this.problem.textContent = isCuda && !parameters ? "" : problem;
     this.go.disabled = Boolean(problem);
+    if (line) this.editor.markLines([{ line, text: problem }], []);
+    if (ptx) {
+      this.ptx.showLines(ptx.lines, ptx.sources, compiler ?? "", seconds ?? 0);
+      this.editor.shade(this.ptx.shades);
+      this.light(this.editor.caretLines(), true);
+    } else if (isCuda) {
+      this.ptx.showProblem(problem, line ? () => this.editor.selectLine(line) : null);
+      this.editor.shade(new Map());
+    }
+    this.page.dataset.compiled = compiler ? String(seconds) : "";
+    if (compiler) this.keepCompiler();
     if (!parameters) return;
     const shape = JSON.stringify([name, parameters]);
     if (shape === this.shape) return; // what was filled in stays
@@ -284,11 +416,12 @@ class KernelPage {
   }
 
   /** @param {any} result */
-  showResult({ problem, state, arrays, hazards, notes }) {
+  showResult({ problem, line, state, arrays, hazards, notes, matrices, warp }) {
     this.output.replaceChildren();
     this.go.disabled = false;
     if (problem) {
       make("p", "answer-problem", this.output, { text: problem, role: "alert" });
+      if (line) this.editor.markLines([{ line, text: problem }], []);
       return;
     }
     this.editor.markLines(hazards, notes);
@@ -306,13 +439,42 @@ class KernelPage {
     model.waiting = null;
     this.model = model;
     this.player = new KernelPlayer(/** @type {any} */ (model), this.place);
+    if (matrices.length) this.offerMatrices(matrices, warp);
+  }
+
+  // The matrix instructions that the warp executed, of which the Explorer shows one.
+  /** @param {[number, string][]} matrices @param {number} warp */
+  offerMatrices(matrices, warp) {
+    this.matrices.hidden = false;
+    make("h2", "", this.matricesHead, { text: "What the matrix instruction read" });
+    const executed = makeSelect(this.matricesHead, `Executed by warp ${warp}`, {});
+    setOptions(
+      executed,
+      matrices.map(([line, name], index) => `${index + 1}: line ${line}, ${name}`),
+      "",
+    );
+    const explore = () => this.call("explore", { warp, index: executed.selectedIndex });
+    executed.addEventListener("change", explore);
+    explore();
+  }
+
+  /** @param {Traits} state */
+  showExplorer(state) {
+    this.app?.stop();
+    this.matricesView.replaceChildren();
+    const model = new LiveModel(state, ({ message }) => this.call("handle", JSON.parse(message)));
+    model.waiting = null;
+    applyDeltas(model);
+    this.explorer = model;
+    Object.assign(this.matricesView, { model });
+    this.app = new App(model, this.matricesView);
   }
 
   /** @param {HTMLElement} list @param {KernelRemark} remark @param {boolean} isHazard */
   remark(list, { line, text }, isHazard) {
     const item = make("li", isHazard ? "kernel-bad" : "", list);
     makeButton(item, "ask-example", `line ${line}`, () => this.editor.selectLine(line));
-    item.append(`${isHazard ? "" : " note"}: ${text.replace(/^PTX line \d+: /, "")}`);
+    item.append(`${isHazard ? "" : " note"}: ${text.replace(/^(PTX )?line \d+: /, "")}`);
   }
 }
 

@@ -2,12 +2,13 @@
 // network if there is one, everything else from the cache once it is complete.
 
 /** @typedef {{ version: string, files: string[], pyodide: string, core: string[], packages: string[],
- *    whenAsked: boolean }} KeptFiles */
+ *    compiler: string, whenAsked: boolean }} KeptFiles */
 
 const worker = /** @type {any} */ (globalThis);
 const keptFiles = /** @type {KeptFiles} */ (worker.settings); // tools.web writes them before this module
 const { scope } = worker.registration; // caches belong to all pages of the origin
 const cacheName = `${scope}#${keptFiles.version}`;
+const compilers = "ptxlab compiler "; // before the folder of one: its cache is for pages of try/ and of lite/
 const complete = `${scope}complete`; // no file: a mark that is kept last
 const atOnce = 8; // requests, beside those of a page that works
 
@@ -36,9 +37,25 @@ async function keepAll() {
 }
 
 async function dropOld() {
-  const old = (await caches.keys()).filter((name) => name.startsWith(`${scope}#`) && name !== cacheName);
+  const kept = [cacheName, compilers + compilerFolder()];
+  const old = (await caches.keys()).filter(
+    (name) => (name.startsWith(`${scope}#`) || name.startsWith(compilers)) && !kept.includes(name),
+  );
   await Promise.all(old.map((name) => caches.delete(name)));
   await worker.clients.claim();
+}
+
+const compilerFolder = () => new URL(keptFiles.compiler, worker.location.href).href;
+
+// The compiler of C++, of which a page asks for all parts when it needs the first.
+/** @param {Request} request */
+async function answerCompiler(request) {
+  const cache = await caches.open(compilers + compilerFolder());
+  const found = await cache.match(request);
+  if (found) return found;
+  const response = await fetch(request);
+  if (response.ok) await cache.put(request, response.clone()).catch(() => {});
+  return response;
 }
 
 // The query is for the page's script: all queries load the same file.
@@ -77,7 +94,8 @@ worker.addEventListener("message", (/** @type {any} */ event) => {
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { method, url } = event.request;
   const pyodide = new URL(keptFiles.pyodide, worker.location.href).href;
-  if (method !== "GET" || !(url.startsWith(scope) || url.startsWith(pyodide))) return;
+  const isCompiler = keptFiles.compiler !== "" && url.startsWith(compilerFolder());
+  if (method !== "GET" || !(isCompiler || url.startsWith(scope) || url.startsWith(pyodide))) return;
   event.stopImmediatePropagation(); // JupyterLite's own, which stands below in lite/, answers the rest
-  event.respondWith(answerFrom(event.request));
+  event.respondWith(isCompiler ? answerCompiler(event.request) : answerFrom(event.request));
 });

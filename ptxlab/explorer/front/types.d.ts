@@ -942,4 +942,6 @@ interface SavedWalk {
 type EncodedMessage = [text: string, buffers: Uint8Array[]];
 
 /** Where the worker loads Python and ptxlab from. */
-type WorkerSettings = { pyodide: string; archive: string; kernels?: string };
+type WorkerSettings = { pyodide: string; archive: string; kernels?: string; clang?: CompilerParts };
+/** The compiler of C++: a stream in parts, and its bytes. */
+type CompilerParts = { addresses: string[]; packed: number; unpacked: number };

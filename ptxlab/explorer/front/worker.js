@@ -3,6 +3,9 @@
 /** @param {string} text @param {number} done parts of a whole */
 const report = (text, done) => postMessage({ progress: { text, done } });
 
+/** @param {number} done bytes @param {number} total */
+const reportCompiler = (done, total) => postMessage({ compiler: { done, total } });
+
 /** @param {string} address */
 async function fetchArchive(address) {
   const response = await fetch(address);
@@ -11,19 +14,21 @@ async function fetchArchive(address) {
 }
 
 /** @param {WorkerSettings} settings */
-async function loadPython({ pyodide, archive, kernels }) {
+async function loadPython({ pyodide, archive, kernels, clang }) {
   report("Loading Python", 0.1);
   const archives = Promise.all([archive, kernels ?? []].flat().map(fetchArchive));
   archives.catch(() => {}); // whoever awaits them says so
   const { loadPyodide } = await import(`${pyodide}pyodide.mjs`);
-  const python = await loadPyodide({ indexURL: pyodide });
+  const env = clang ? { PTXLAB_CLANG: JSON.stringify(clang) } : {};
+  const python = await loadPyodide({ indexURL: pyodide, env: { HOME: "/home/pyodide", ...env } });
   report("Loading NumPy", 0.5);
   await python.loadPackage(["numpy", "ml-dtypes"], { messageCallback() {} });
   report("Loading ptxlab", 0.75);
   for (const code of await archives) python.unpackArchive(code, "zip");
   report("Starting ptxlab", 0.85);
   const [module, name] = kernels ? ["cli.kernel_page", "KernelTab"] : ["explorer.worker", "Tab"];
-  const tab = python.runPython(`from ptxlab.${module} import ${name}\n${name}()`);
+  const Tab = python.runPython(`from ptxlab.${module} import ${name}\n${name}`);
+  const tab = kernels ? Tab(reportCompiler) : Tab();
   return { python, tab };
 }
 

@@ -83,15 +83,15 @@ export class LiveModel extends PageModel {
     for (const encoded of messages) {
       const message = decodeMessage(encoded);
       if (message.method === "update") this.update(message.state);
-      else this.notify("msg:custom", addressed(message.content));
+      else this.notify("msg:custom", addressed(message.content, location.pathname));
     }
   }
 }
 
-// A link that is copied here opens this page, wherever it is.
-/** @param {ExportAnswer} answer @returns {ExportAnswer} */
-function addressed(answer) {
+// A link that is copied here opens this page, or another that shows an Explorer, wherever it is.
+/** @param {ExportAnswer} answer @param {string} page @returns {ExportAnswer} */
+export function addressed(answer, page) {
   if (answer.export !== "link") return answer;
   const link = answer.text?.replace(/^[^#]*/, "");
-  return { ...answer, text: `${location.origin}${location.pathname}${link}` };
+  return { ...answer, text: new URL(`${page}${link}`, location.href).href };
 }

@@ -2,7 +2,7 @@
 
 import { make } from "./dom.js";
 
-/** @typedef {{ ready: () => void, messages?: (messages: EncodedMessage[]) => void,
+/** @typedef {{ ready: () => void, compiler?: (done: number, total: number) => void, messages?: (messages: EncodedMessage[]) => void,
  *    answer?: (answer: any) => void }} PythonListeners */
 
 export class PythonWorker {
@@ -21,8 +21,12 @@ export class PythonWorker {
     this.what = "Loading Python";
     this.showProgress(`${this.what} …`, 0);
     this.worker = new Worker(worker, { type: "module" });
-    const full = Object.entries(load).map(([name, address]) => [name, new URL(address, location.href).href]);
-    this.worker.postMessage({ load: Object.fromEntries(full) });
+    const { clang, ...addresses } = load;
+    /** @param {string} address */
+    const whole = (address) => new URL(address, location.href).href;
+    const full = Object.entries(addresses).map(([name, address]) => [name, whole(address)]);
+    const compiler = clang && { ...clang, addresses: clang.addresses.map(whole) };
+    this.worker.postMessage({ load: { ...Object.fromEntries(full), clang: compiler } });
   }
 
   /** @param {string} what @param {number} done parts of a whole */
@@ -68,12 +72,13 @@ export class PythonWorker {
   }
 
   /** @param {PythonListeners} listeners */
-  listen({ ready, messages, answer }) {
+  listen({ ready, compiler, messages, answer }) {
     this.worker.addEventListener("message", ({ data }) => {
       if (data.progress) {
         this.what = data.progress.text;
         this.showProgress(`${this.what} …`, data.progress.done);
       } else if (data.ready) ready();
+      else if (data.compiler) compiler?.(data.compiler.done, data.compiler.total);
       else if (data.messages) messages?.(data.messages);
       else if (data.answer) answer?.(data.answer);
       else if (data.failed) this.fail(`Python could not go on: ${data.failed}`);
