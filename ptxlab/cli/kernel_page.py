@@ -163,12 +163,16 @@ class KernelTab:
             grid, block, *values, shared=shared, trace=True if warp == 0 else warp, limit=LIMIT, show=False
         )
         self._result = result
+        shown = "line" if kernel.compiler else "ptx_line"  # PTX may name lines of another source
         return {
             "state": first_state(result),
             "arrays": array_changes(before, values),
-            "hazards": [{"line": hazard.line, "text": hazard.sentence} for hazard in result.hazards],
+            "hazards": [
+                {"line": getattr(hazard, shown), "text": hazard.sentence} for hazard in result.hazards
+            ],
             "notes": [
-                {"line": note.line, "text": f"{note.sentence} ({note.evidence})"} for note in result.notes
+                {"line": getattr(note, shown), "text": f"{note.sentence} ({note.evidence})"}
+                for note in result.notes
             ],
             "matrices": result.matrix_instructions(warp),
             "warp": warp,
