@@ -126,7 +126,7 @@ class KernelTab:
     def handle(self, message: str) -> list[Encoded]:
         """The answers to a message of the Explorer that `explore` opened."""
         assert self._explorer is not None, "the page has opened an Explorer"
-        return [_to_explorer(each) for each in self._explorer.handle(json.loads(message))]
+        return [_to_explorer(answer) for answer in self._explorer.handle(json.loads(message))]
 
     def _names(self, source: str) -> list[str]:
         """The kernels of a source, as its language spells them."""
@@ -186,7 +186,7 @@ def _parameter_names(kernel: Kernel) -> list[str]:
     >>> _parameter_names(build_kernel(source))
     ['x', 'n']
     """
-    in_ptx = [each.name for each in kernel.function.parameters]
+    in_ptx = [parameter.name for parameter in kernel.function.parameters]
     pattern = rf"\b{re.escape(kernel.title)}\s*\(([^(){{}};]*)\)\s*\{{"
     signature = re.search(pattern, re.sub(r"//.*|/\*.*?\*/", "", kernel.source)) if kernel.compiler else None
     names = [

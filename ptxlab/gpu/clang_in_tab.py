@@ -43,7 +43,7 @@ def parts_of(listing: str, page: str) -> Parts:
     """
     fields = json.loads(listing)
     home = page.partition("/lite/")[0] + "/lite/"
-    addresses = tuple(each if "://" in each else home + each for each in fields["addresses"])
+    addresses = tuple(part if "://" in part else home + part for part in fields["addresses"])
     return Parts(addresses, fields["packed"], fields["unpacked"])
 
 
