@@ -351,7 +351,7 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     assert sizes == ["128", "49152"]
     page.get_by_role("button", name="Simulate").press("Enter")
     page.wait_for_selector(".kernel-output h2:text('no hazards')", timeout=PATIENCE)
-    editor.fill(".version 8.0\n.target sm_90a\n.entry f() { no; }")
+    editor.fill(".version 8.0\n.target sm_90a\n.entry f() { mov.u32 %r1, 1; }")
     page.wait_for_selector(".kernel-launch .answer-problem:text('PTX line 3')", timeout=PATIENCE)
     page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)
     page.context.set_offline(True)
