@@ -41,11 +41,8 @@ def folder() -> Path:
     return target
 
 
-def bring(site: Path, before: str = "") -> dict[str, object] | None:
-    """Copy the parts into a site, and list them with addresses from `try/`; None where there are none.
-
-    `before` leads from another folder of the site to `try/`.
-    """
+def bring(site: Path) -> dict[str, object] | None:
+    """Copy the parts into a site, and list them with addresses from `try/`; None where there are none."""
     try:
         source = folder()
     except npm.Missing as missing:
@@ -58,4 +55,4 @@ def bring(site: Path, before: str = "") -> dict[str, object] | None:
     listing: dict[str, object] = json.loads((source / "listing.json").read_text(encoding="utf-8"))
     names = listing["addresses"]
     assert isinstance(names, list)
-    return listing | {"addresses": [before + FOLDER + name for name in names]}
+    return listing | {"addresses": [FOLDER + name for name in names]}

@@ -74,8 +74,8 @@ class KernelTab:
         directives = kernel.function.directives
         block = directives.get("reqntid") or directives.get("maxntid") or ()
         parameters = [
-            {"name": name, "type": kind, "array": kind in _ADDRESSES}
-            for name, kind in zip(_parameter_names(kernel), kernel.parameters, strict=True)
+            {"name": parameter, "type": kind, "array": kind in _ADDRESSES}
+            for parameter, kind in zip(_parameter_names(kernel), kernel.parameters, strict=True)
         ]
         variables = kernel.module.variables.values()
         is_dynamic = any(

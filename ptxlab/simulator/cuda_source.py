@@ -21,7 +21,7 @@ class CompiledSource(NamedTuple):
 
 def has_compiler() -> bool:
     """Whether CUDA C++ can be compiled here."""
-    return not error_of(compiler.compiler_version) or not error_of(clang.clang_version)
+    return not error_of(find_compiler)
 
 
 def find_compiler(compiler_name: str | None = None) -> str:

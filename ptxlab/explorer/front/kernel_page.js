@@ -238,8 +238,9 @@ class KernelPage {
     }
   }
 
-  async copyLink() {
-    const word = await packText({
+  /** The source and its launch, as Python takes them and a link carries them. */
+  readForm() {
+    return {
       source: this.editor.value,
       name: this.name.value,
       grid: this.grid.value,
@@ -247,7 +248,11 @@ class KernelPage {
       shared: this.shared.value,
       warp: this.warp.value,
       arguments: this.rows.map(({ value }) => value),
-    });
+    };
+  }
+
+  async copyLink() {
+    const word = await packText(this.readForm());
     history.replaceState(null, "", `${location.pathname}${LINK}${word}`);
     try {
       await navigator.clipboard.writeText(location.href);
@@ -347,15 +352,7 @@ class KernelPage {
     this.clear();
     this.go.disabled = true;
     make("p", "answer-wait", this.output, { text: "Simulating …" });
-    this.call("simulate", {
-      source: this.editor.value,
-      name: this.name.value,
-      grid: this.grid.value,
-      block: this.block.value,
-      shared: this.shared.value,
-      warp: this.warp.value,
-      arguments: this.rows.map(({ value }) => value),
-    });
+    this.call("simulate", this.readForm());
   }
 
   /** @param {"describe" | "simulate" | "step" | "explore" | "handle"} method @param {unknown} value */
