@@ -19,6 +19,7 @@ from typing import Any
 
 import ptxlab
 from ptxlab import gemm
+from ptxlab.course.reader_kernels import source_text
 
 from .__main__ import RESULTS, keep
 
@@ -224,6 +225,26 @@ def rungs() -> Iterator[Row]:
                 yield Row(name, size, work / seconds, work / theirs, 0)
 
 
+def plain() -> Iterator[Row]:
+    """The kernel of lesson 00, without tensor cores, beside cuBLAS without them: float32, no tf32."""
+    import torch
+
+    size = SIZES[-1]
+    a, b = (torch.randn(size, size, device="cuda") for _ in range(2))
+    d = torch.empty_like(a)
+    product = ptxlab.kernel(source_text("plain_product.cu"))
+    torch.backends.cuda.matmul.allow_tf32 = False
+    ours, theirs = best_seconds(
+        lambda: product.launch((size // 32, size // 8), (32, 8), a, b, d, size, size),
+        lambda: torch.mm(a, b),
+        captured=False,
+    )
+    if not torch.allclose(d, torch.mm(a, b), atol=0.05):
+        raise RuntimeError("the plain product is wrong")
+    work = 2 * size**3 / 1e12
+    yield Row("0 plain CUDA, f32", size, work / ours, work / theirs, 0)
+
+
 def machine() -> dict[str, str]:
     """Name, driver and clocks of the GPU."""
     fields = (
@@ -245,7 +266,7 @@ def machine() -> dict[str, str]:
 
 def measure(
     tell: Callable[[str], None] = print,
-    sources: tuple[Callable[[], Iterator[Row]], ...] = (siblings, sparse, rungs),
+    sources: tuple[Callable[[], Iterator[Row]], ...] = (siblings, sparse, plain, rungs),
 ) -> dict[str, Any]:
     import torch
 
@@ -265,13 +286,13 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm", description=__doc__)
     parser.add_argument("--record", action="store_true", help=f"keep the figures in {RESULTS.name}")
-    parser.add_argument("--ladder", action="store_true", help="only the rungs; other figures stay")
+    parser.add_argument("--ladder", action="store_true", help="only the rungs and what is below them; other figures stay")
     args = parser.parse_args()
-    found = measure(sources=(rungs,)) if args.ladder else measure()
+    found = measure(sources=(plain, rungs)) if args.ladder else measure()
     print(found["machine"])
     if args.ladder:
         others = json.loads(RESULTS.read_text(encoding="utf-8"))["gemm"]
-        kept = [row for row in others["rows"] if not row["name"].startswith(tuple("123456789"))]
+        kept = [row for row in others["rows"] if not row["name"].startswith(tuple("0123456789"))]
         found = others | {"rows": kept + found["rows"]}
     if args.record:
         keep({"gemm": found})
