@@ -286,7 +286,7 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm", description=__doc__)
     parser.add_argument("--record", action="store_true", help=f"keep the figures in {RESULTS.name}")
-    parser.add_argument("--ladder", action="store_true", help="only the rungs and what is below them; other figures stay")
+    parser.add_argument("--ladder", action="store_true", help="only rungs 0 to 12; other figures stay")
     args = parser.parse_args()
     found = measure(sources=(plain, rungs)) if args.ladder else measure()
     print(found["machine"])

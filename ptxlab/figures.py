@@ -57,6 +57,7 @@ __all__ = [
     "box",
     "bytes_read",
     "chart",
+    "chip",
     "data_paths",
     "descriptor",
     "figure",
@@ -109,6 +110,7 @@ def _figure_of(view: Callable[_Options, AnyPicture]) -> Callable[_Options, Figur
 banks = _figure_of(views.banks)
 box = _figure_of(views.box)
 bytes_read = _figure_of(views.bytes_read)
+chip = _figure_of(views.chip)
 data_paths = _figure_of(views.data_paths)
 descriptor = _figure_of(views.descriptor)
 formats = _figure_of(views.formats)

@@ -8,7 +8,7 @@ Functions return plain data, which a notebook, the command line or the docs then
   `formats`, `descriptor`, `instruction_descriptor`; of a computation: `trace`.
 - A `Table`: `where`, `holds`, `layout`, `offsets`, `cute`, `tensor_layouts`, `tensor_blocks`, `counts`,
   `model_table`, `grid_table`.
-- Of a profiled kernel: `timeline`, `roofline`.
+- Of a profiled kernel: `timeline`, `roofline`. Of the GPU: `chip`.
 - Facts: `facts`, `evidence`, `explain`, `sparse_where`, `forms`, `types`, `target_of`.
 - Text: `cpp` and `source` are code, `copies_note`, `model_words` and `rule_words` are sentences.
 
@@ -24,6 +24,7 @@ Functions return plain data, which a notebook, the command line or the docs then
 from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
+from .chip_picture import chip
 from .element_location import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .explanation import explain
 from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
@@ -55,6 +56,7 @@ __all__ = [
     "banks",
     "box",
     "bytes_read",
+    "chip",
     "copies_note",
     "counts",
     "cpp",

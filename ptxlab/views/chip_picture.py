@@ -35,7 +35,7 @@ _PARTS: dict[str, _Part] = {
     ),
     "float units": _Part(
         (1, 0, 1, _QUARTER), ("32 float units",), 21,
-        "one multiply-add each in a cycle, a x b + c for one thread: what a kernel uses without tensor cores", 4,
+        "one multiply-add each in a cycle: what a kernel uses without tensor cores", 4,
     ),
     "tensor cores": _Part(
         (2, 0, 2, _QUARTER), ("tensor core", "A x B + D"), 25,
@@ -72,14 +72,16 @@ _PARTS: dict[str, _Part] = {
         "a block's own memory; together with L1 it has 256 KB",
     ),
     "mbarriers": _Part(
-        (8, 36, 2, 12), ("mbarriers", "in it"), 6, "count arrivals and bytes: they say when a copy has arrived",
+        (8, 36, 2, 12), ("mbarriers", "in it"), 6,
+        "count arrivals and bytes: they say when a copy has arrived",
     ),
     "L1": _Part(
         (8, _QUARTERS, 2, 18), ("L1 cache", "what is left of 256 KB"), 4,
         "a load that finds its bytes here takes some 30 cycles",
     ),
     "ld.global": _Part(
-        (10, 0, 1, 20), ("↑ ld.global, ↓ st.global",), None, "between global memory and registers, through L1",
+        (10, 0, 1, 20), ("↑ ld.global, ↓ st.global",), None,
+        "between global memory and registers, through L1",
     ),
     "cp.async": _Part(
         (10, 20, 1, 14), ("↑ cp.async",), None, "16 bytes a thread, past the registers, into shared memory",
@@ -88,9 +90,12 @@ _PARTS: dict[str, _Part] = {
         (10, 34, 1, 14), ("↕ TMA",), None,
         "one thread starts the copy of a whole tile; an mbarrier says when it has arrived",
     ),
-    "L2": _Part((11, 0, 2, _WIDTH), ("L2 cache", "50 MB, for all 132 SMs"), 22, "a load from it takes some 300 cycles"),
+    "L2": _Part(
+        (11, 0, 2, _WIDTH), ("L2 cache", "50 MB, for all 132 SMs"), 22,
+        "a load from it takes some 300 cycles",
+    ),
     "global memory": _Part(
-        (13, 0, 2, _WIDTH), ("global memory (DRAM)", "141 GB, 4.8 TB/s: where the arguments of a kernel are"), 29,
+        (13, 0, 2, _WIDTH), ("global memory (DRAM)", "141 GB, 4.8 TB/s: where a kernel's arrays are"), 29,
         "the GPU's main memory; a load from it takes some 700 cycles",
     ),
 }  # fmt: skip

@@ -536,6 +536,7 @@ def figure_calls() -> Iterator[Call]:
             lanes=range(30, 40), columns=range(8), marked=(20, 3), words=np.ones((128, 32), np.uint32),
             **bare,
         )  # fmt: skip
+        yield call(f"{prefix}.chip", module.chip, **{"*first": "wgmma", "*second": "registers"}, **bare)
         yield call(f"{prefix}.data_paths", module.data_paths, **{"*first": "F", "*second": "A"}, n=64, **bare)
         yield call(f"{prefix}.instruction_descriptor", module.instruction_descriptor, descriptor=tensor,
                    **bare)  # fmt: skip

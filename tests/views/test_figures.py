@@ -23,6 +23,7 @@ import pytest
 import ptxlab
 from ptxlab import DTYPES, PtxlabError, figures, memory, views
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.chips import ALL_CHIPS
 from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.simulator.timing.stalls import MEANINGS, REASONS
 from ptxlab.views import palette
@@ -104,6 +105,7 @@ def pictures() -> dict[str, Any]:
             TCGEN05, lanes=range(30, 40), columns=range(8), words=TCGEN05.d.pack(np.ones((64, 32)) / 3)
         ),
         "layouts A to G": views.data_paths(),
+        "an SM": views.chip("wgmma", "shared memory"),
         "registers of ld": views.tensor_registers("tcgen05.ld.sync.aligned.16x32bx2.x2.b32", 37),
         "scale tile": views.scale_tile(37),
         "instruction descriptor": views.instruction_descriptor(
@@ -932,3 +934,17 @@ def test_colours_are_declared_in_the_palette() -> None:
 def test_every_stall_has_a_colour() -> None:
     assert palette.STALLS.keys() == MEANINGS.keys()
     assert len(set(palette.STALLS.values())) == len(REASONS) == len(MEANINGS)
+
+
+def test_the_picture_of_an_sm_says_what_is_declared_of_the_h200() -> None:
+    card = next(card for chip in ALL_CHIPS.values() for card in chip.cards if card.name == "H200")
+    texts = " ".join(cell.text for cell in views.chip().grids[0].cells)
+    assert f"for all {card.sms} SMs" in texts and f"{card.l2_bytes >> 20} MB" in texts
+    assert f"{card.dram / 1e12:g} TB/s" in texts and f"{ALL_CHIPS['sm_90'].shared} KB in 32 banks" in texts
+
+
+def test_a_lesson_marks_parts_of_the_sm_by_name() -> None:
+    with pytest.raises(PtxlabError, match=r"'wmma' is no part of the picture; there are warps, "):
+        views.chip("wmma")
+    marked = [cell.text for cell in views.chip("tensor cores").grids[0].cells if cell.state == "mark"]
+    assert marked == ["tensor core A x B + D"] * 4
