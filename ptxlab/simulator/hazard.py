@@ -19,6 +19,8 @@ from .ptx.syntax import PtxInstruction
 #: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
 #: of which some assemblers make wrong code.
 Grade = Literal["hazard", "note"]
+#: The barrier that a remedy asks for: for the lanes of a warp, for the threads of a block, or none.
+Barrier = Literal["", "warp", "block"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class Violation:
     """What a check finds wrong in some threads (indices into their batch); `what` is a sentence.
 
     In `what`, `{who}` stands for block, warp and lanes of the first warp affected, `{lanes}` for warp and
-    lanes, `{s}` and `{es}` for the ending of a verb. The default remedy is that of the kind.
+    lanes, `{s}` and `{es}` for the ending of a verb. The default remedy is that of the kind; `barrier` is the
+    barrier that this remedy asks for.
     """
 
     kind: str
@@ -117,6 +120,7 @@ class Violation:
     other: PtxInstruction | None = None
     space: str = ""
     addresses: tuple[int, int] | None = None
+    barrier: Barrier = ""
 
 
 def hazard_of(batch: Batch, violation: Violation) -> Hazard:
@@ -580,7 +584,7 @@ class HazardLog:
         self._shared = shared  # names, addresses and sizes of variables
         self._raises = raises
         self._hazards: dict[tuple[Any, ...], Hazard] = {}
-        self._in_warps: set[tuple[Any, ...]] = set()  # keys of those that concern lanes of one warp so far
+        self._barriers: dict[tuple[Any, ...], Barrier] = {}  # that the remedies of hazards ask for so far
 
     @property
     def findings(self) -> list[Hazard]:
@@ -622,7 +626,7 @@ class HazardLog:
 
     def add(self, batch: Batch, violation: Violation) -> None:
         """Add a violation in a batch; those of one kind and one pair of lines are one hazard."""
-        kind, instruction, remedy = violation.kind, violation.instruction, violation.remedy
+        kind, instruction = violation.kind, violation.instruction
         pair = (instruction, violation.other)
         key = (
             kind,
@@ -631,11 +635,11 @@ class HazardLog:
         known = self._hazards.get(key)
         if known is not None:
             known = replace(known, count=known.count + len(violation.threads))
-            if not (key in self._in_warps and "__syncthreads()" in remedy):
+            if not (self._barriers.get(key) == "warp" and violation.barrier == "block"):
                 self._hazards[key] = known
                 return  # otherwise it now concerns several warps: replace sentence and remedy
-        (self._in_warps.add if "__syncwarp()" in remedy else self._in_warps.discard)(key)
-        remedy = spelled(remedy or KINDS[kind].remedy, self._language)
+        self._barriers[key] = violation.barrier
+        remedy = spelled(violation.remedy or KINDS[kind].remedy, self._language)
         hazard = hazard_of(batch, replace(violation, remedy=remedy))
         words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
         words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"

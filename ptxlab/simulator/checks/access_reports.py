@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hazard import HazardLog, Violation, lanes_text, line_name, line_text
+from ..hazard import Barrier, HazardLog, Violation, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks
@@ -29,13 +29,24 @@ _OF_VALUES = {
     "warp-synchronous code",
 }
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
-_WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
-_ORDER_BLOCKS = (
+#: What another access did, in the words of a sentence.
+OtherVerb = Literal["wrote", "reads"]
+
+
+class Remedy(NamedTuple):
+    """What would be right, in words, and the barrier that it asks for."""
+
+    text: str
+    barrier: Barrier = ""
+
+
+_WIDER = Remedy("use the scope .cluster or .gpu instead of .cta, which is for threads of one block")
+_OF_THE_KIND = Remedy("")
+_ATOMIC = Remedy("use an atomic operation")
+_ORDER_BLOCKS = Remedy(
     "use an atomic operation, give each block bytes of its own, launch two kernels, or publish it with a "
     "fence followed by a flag"
 )
-#: What another access did, in the words of a sentence.
-OtherVerb = Literal["wrote", "reads"]
 
 
 class Conflict(NamedTuple):
@@ -147,7 +158,7 @@ class AccessReports:
             f"but nothing acquires it: {cause}"
         )
         kind = "race" if is_stale else "flag without acquire"
-        return self._violation(kind, touch, conflict.which, span, what, remedy, conflict.other)
+        return self._violation(kind, touch, conflict.which, span, what, Remedy(remedy), conflict.other)
 
     def _race(self, conflict: Conflict) -> Violation:
         """A race in words; its bytes are those of the first two warps."""
@@ -162,7 +173,7 @@ class AccessReports:
             what, remedy = self._race_between_warps(conflict, place)
         return self._violation(kind, touch, conflict.which, span, what, remedy, conflict.other)
 
-    def _race_between_blocks(self, conflict: Conflict, place: str) -> tuple[str, str, str]:
+    def _race_between_blocks(self, conflict: Conflict, place: str) -> tuple[str, str, Remedy]:
         """The kind of hazard, the sentence and the remedy."""
         access, lanes = conflict.touch.access, self.clocks.batch.block_lanes
         block, partner_block = conflict.thread // lanes, conflict.partner // lanes
@@ -173,21 +184,21 @@ class AccessReports:
         kind, cause = "race", "nothing orders them"
         if arrival is not None:
             kind, cause = "narrow scope", f"{line_text(arrival)} arrives with scope .cta"
-            remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
+            remedy = Remedy(f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}")
         elif relaxed is not None:
             cause = f"{line_text(relaxed)} arrives with .relaxed"
-            remedy = f"state .release instead of .relaxed in {line_name(relaxed)}"
+            remedy = Remedy(f"state .release instead of .relaxed in {line_name(relaxed)}")
         elif traits_of(access.instruction.opcode).cta_scope or self._was_narrow(conflict):
             remedy = _WIDER
         elif access.space == "shared":
-            remedy = f"put a barrier of the cluster {_between(conflict)}"
+            remedy = Remedy(f"put a barrier of the cluster {_between(conflict)}")
         else:
             remedy = self._flag_remedy(conflict) or self._update_remedy(conflict) or _ORDER_BLOCKS
         first, second = (self._block_name(number) for number in sorted([partner_block, block]))
         action = _action(conflict, f"block {self._block_name(partner_block)}", conflict.other_verb)
         return kind, f"blocks {first} and {second} both touch {place} and {cause}: {{who}} {action}", remedy
 
-    def _race_within_warp(self, conflict: Conflict, place: str) -> tuple[str, str]:
+    def _race_within_warp(self, conflict: Conflict, place: str) -> tuple[str, Remedy]:
         """The sentence and the remedy."""
         lanes = self.clocks.batch.block_lanes
         numbers = np.unique(conflict.before[conflict.first_pair] & ID) % 32
@@ -201,17 +212,17 @@ class AccessReports:
             f"{{lanes}} {action}"
         )
         remedy = self._flag_remedy(conflict) or self._update_remedy(conflict)
-        if remedy:
+        if remedy is not None:
             return what, remedy
         threads = conflict.touch.access.threads
         first = conflict.thread >> 5 << 5
         alive = int(self.clocks.batch.valid[first : first + 32].sum())
-        remedy = f"put __syncwarp() {_between(conflict)}"
+        text = f"put __syncwarp() {_between(conflict)}"
         if (threads >> 5 == conflict.thread >> 5).sum() < alive and self._share_branch(conflict):
-            remedy += ", with the mask of the lanes that come there"
-        return what, remedy
+            text += ", with the mask of the lanes that come there"
+        return what, Remedy(text, "warp")
 
-    def _race_between_warps(self, conflict: Conflict, place: str) -> tuple[str, str]:
+    def _race_between_warps(self, conflict: Conflict, place: str) -> tuple[str, Remedy]:
         """The sentence and the remedy."""
         lanes = self.clocks.batch.block_lanes
         warp, partner = (thread % lanes // 32 for thread in (conflict.thread, conflict.partner))
@@ -223,35 +234,35 @@ class AccessReports:
             f"without a barrier between them: {{lanes}} {action}"
         )
         remedy = self._flag_remedy(conflict) or self._update_remedy(conflict)
-        if remedy:
+        if remedy is not None:
             return what, remedy
         first = conflict.thread // lanes * lanes
         here = (conflict.touch.access.threads // lanes == conflict.thread // lanes).sum()
-        remedy = f"put __syncthreads() {_between(conflict)}"
+        text = f"put __syncthreads() {_between(conflict)}"
         if here < self.clocks.batch.valid[first : first + lanes].sum() and self._share_branch(conflict):
-            remedy += ", where all threads of the block come"
-        return what, remedy
+            text += ", where all threads of the block come"
+        return what, Remedy(text, "block")
 
     def _share_branch(self, conflict: Conflict) -> bool:
         """Whether both accesses are in one `if`, where a barrier may not stand."""
         return self.plans.share_branch(conflict.other, conflict.touch.access.instruction)
 
-    def _update_remedy(self, conflict: Conflict) -> str:
-        """What threads need that load a value, change it and put it back in one line; otherwise ""."""
+    def _update_remedy(self, conflict: Conflict) -> Remedy | None:
+        """What threads need that load a value, change it and put it back in one line."""
         other, instruction = conflict.other, conflict.touch.access.instruction
         in_one_line = other.has_line and other.source_line == instruction.source_line
-        return "use an atomic operation" if in_one_line and self.plans.are_update(other, instruction) else ""
+        return _ATOMIC if in_one_line and self.plans.are_update(other, instruction) else None
 
     def _was_narrow(self, conflict: Conflict) -> bool:
         """Whether both are strong, and the earlier one for the threads of one block only."""
         other = traits_of(conflict.other.opcode)
         return conflict.touch.strong and other.strong and other.cta_scope
 
-    def _flag_remedy(self, conflict: Conflict) -> str:
-        """Where a fence or a barrier is missing, if there is a lock or a flag; otherwise ""."""
+    def _flag_remedy(self, conflict: Conflict) -> Remedy | None:
+        """Where a fence or a barrier is missing, if there is a lock or a flag."""
         clocks, when, partner = self.clocks, conflict.time, conflict.partner >> 5
         if conflict.other_verb != "wrote" or partner < 0:
-            return ""
+            return None
         lanes = clocks.batch.block_lanes
         near = conflict.thread // lanes == conflict.partner // lanes
         flags, reader = clocks.flags.in_block if near else clocks.flags.everywhere, conflict.thread >> 5
@@ -262,15 +273,17 @@ class AccessReports:
         if wrote and read and flags.fenced[partner] < when and (is_lock or not near):
             narrow = clocks.time.instruction_at(int(clocks.flags.in_block.fenced[partner]))
             if not near and clocks.flags.in_block.fenced[partner] > when and narrow is not None:
-                return f"use __threadfence() in {line_name(narrow)}: the fence there is for one block"
-            return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
+                return Remedy(f"use __threadfence() in {line_name(narrow)}: the fence there is for one block")
+            place = f"between {line_name(conflict.other)} and the lock or flag after it"
+            return Remedy(f"put __threadfence() {place}")
         if near or not flags.any_published:
-            return ""
+            return None
         block, warp = divmod(partner, lanes // 32)
         published = flags.published.reshape(-1, lanes // 32)[block]
         if published[warp] < when <= published.max():
-            return f"put __syncthreads() between {line_name(conflict.other)} and the flag that announces it"
-        return ""
+            place = f"between {line_name(conflict.other)} and the flag that announces it"
+            return Remedy(f"put __syncthreads() {place}", "block")
+        return None
 
     def volatile(self, conflict: Conflict, is_update: bool) -> None:
         """Threads pass values through volatile memory, and nothing orders them."""
@@ -290,13 +303,13 @@ class AccessReports:
                 f"{{who}} {_action(ours, partner, conflict.other_verb)}, {self._place(touch, span)}, "
                 "and nothing orders them: volatile alone does not"
             )
-            remedy = "use an atomic operation"
+            remedy = _ATOMIC
             if is_update:
                 what += "; updates get lost"
             elif within_warp:
-                remedy = f"put __syncwarp() {_between(conflict)}"
+                remedy = Remedy(f"put __syncwarp() {_between(conflict)}", "warp")
             elif conflict.thread // lanes == conflict.partner // lanes:
-                remedy = f"put __syncthreads() {_between(conflict)}"
+                remedy = Remedy(f"put __syncthreads() {_between(conflict)}", "block")
             else:
                 remedy = self._flag_remedy(conflict) or _ORDER_BLOCKS
             return _named_once(self._violation(kind, touch, ours.which, span, what, remedy, conflict.other))
@@ -314,7 +327,7 @@ class AccessReports:
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
             remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_name(other)}",
-            other=other, space="shared", addresses=span,
+            other=other, space="shared", addresses=span, barrier="block",
         ))  # fmt: skip
 
     def missing_wait(self, conflict: Conflict) -> None:
@@ -328,34 +341,34 @@ class AccessReports:
         remedy = self._copy_remedy(conflict) if conflict.stamp & PENDING else self._work_remedy(conflict)
         self._add(touch, self._violation("missing wait", touch, conflict.which, span, what, remedy, other))
 
-    def _copy_remedy(self, conflict: Conflict) -> str:
+    def _copy_remedy(self, conflict: Conflict) -> Remedy:
         """How threads wait for a copy that belongs to a group of its thread."""
         threads = conflict.touch.threads[conflict.which]
         group = traits_of(conflict.other.opcode).group
-        remedy = f"let the thread that copies execute {group}.wait_group before it"
+        text = f"let the thread that copies execute {group}.wait_group before it"
         if not self.work.is_committed(group):
-            remedy = f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
+            text = f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
         if not conflict.touch.in_shared:
-            remedy += " (.read is for its source alone)"
+            text += " (.read is for its source alone)"
         if conflict.partner // 32 != conflict.thread // 32 or len(np.unique(threads)) > 1:
-            remedy += ", then __syncthreads()"
-        return remedy
+            return Remedy(f"{text}, then __syncthreads()", "block")
+        return Remedy(text)
 
-    def _work_remedy(self, conflict: Conflict) -> str:
+    def _work_remedy(self, conflict: Conflict) -> Remedy:
         """How threads wait for wgmma, or for a copy that completes on an mbarrier."""
         column, owner, phase = conflict.stamp & ID, None, 0
         if column != ID:  # its mbarrier is known
             owner = self.clocks.work.owner_of(column)
             phase = self.clocks.mbarriers.phase_time(column, conflict.thread // self.clocks.batch.block_lanes)
         if isinstance(owner, Warpgroup):
-            return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
+            return Remedy("execute wgmma.wait_group, and synchronise with that warpgroup, before it")
         at = "" if owner is None else f" ({self.log.shared_bytes(owner, owner + 7)})"
         if 0 < phase < conflict.time:
-            return (
+            return Remedy(
                 f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
                 "mbarrier.arrive.expect_tx, and wait for that phase"
             )
-        return f"wait for its mbarrier{at} with mbarrier.try_wait first"
+        return Remedy(f"wait for its mbarrier{at} with mbarrier.try_wait first")
 
     def unfinished_copies(self) -> None:
         """Threads end while their copies may still read shared memory."""
@@ -376,13 +389,13 @@ class AccessReports:
         span = self._span(touch, which[:1])
         names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
         what = f"{{who}} and {names} write different values to {self._place(touch, span)} at once"
-        remedy = "let one thread write, give each its own bytes, or use an atomic operation"
+        remedy = Remedy("let one thread write, give each its own bytes, or use an atomic operation")
         if traits_of(touch.access.instruction.opcode).cta_scope:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
             remedy = _WIDER
         elif touch.strong:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once; updates get lost"
-            remedy = "use an atomic operation"
+            remedy = _ATOMIC
         instruction = touch.access.instruction
         self._add(touch, self._violation("race", touch, which, span, what, remedy, instruction))
 
@@ -425,11 +438,12 @@ class AccessReports:
             f"{{who}}: {name} {verb} {self.log.shared_bytes(*span)}, which {line_text(other)} wrote "
             f"through the generic proxy ({other.opcode})"
         )
-        remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
+        remedy = Remedy(f"execute fence.proxy.async after {line_name(other)}, before the barrier")
         kind = "missing proxy fence"
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
-            remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
+            text = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
+            remedy = Remedy(text)
         if other.parts[0] == "mbarrier":
             kind = "mbarrier.init without fence"
         self._add(touch, self._violation(kind, touch, which, span, what, remedy, other))
@@ -441,7 +455,7 @@ class AccessReports:
             f"{{who}}: {_short_name(touch.access.instruction)} overwrites {self._place(touch, span)}, which "
             f"{line_text(other)} reads through the generic proxy ({other.opcode}); the load may be under way"
         )
-        remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
+        remedy = Remedy(f"execute fence.proxy.async after {line_name(other)}, before the barrier")
         self._add(touch, self._violation("missing proxy fence", touch, which, span, what, remedy, other))
 
     def unfenced_barrier(
@@ -467,13 +481,13 @@ class AccessReports:
         which: NDArray[np.intp],
         span: tuple[int, int],
         what: str,
-        remedy: str = "",
+        remedy: Remedy = _OF_THE_KIND,
         other: PtxInstruction | None = None,
     ) -> Violation:
         """What is wrong with some entries of an access."""
-        access = touch.access
+        access, threads = touch.access, touch.threads[which]
         return Violation(
-            kind, access.instruction, touch.threads[which], what, remedy, other, access.space, span
+            kind, access.instruction, threads, what, remedy.text, other, access.space, span, remedy.barrier
         )
 
     def _add(self, touch: ShadowTouch, violation: Violation, account: Account | None = None) -> None:

@@ -48,7 +48,7 @@ class _Origin:
     storers: NDArray[np.bool_] | None = None  # the warps that executed it
 
 
-#: Of several origins the one with the highest number is reported: one that needs more than __syncwarp().
+#: Of several origins the one with the highest number is reported: one that needs a barrier of the block.
 _MORE_THAN_A_WARP = 1 << 24
 
 
@@ -107,7 +107,7 @@ class DoubtfulValues(Observer):
         number = self._numbers.get(key)
         if number is None:
             number = len(self._origins) + 1
-            if violation is not None and "__syncthreads()" in violation.remedy:
+            if violation is not None and violation.barrier == "block":
                 number += _MORE_THAN_A_WARP
             nobody = np.zeros(self._batch.size, dtype=np.bool_)
             self._numbers[key], self._origins[number] = number, _Origin(violation, nobody, account)
