@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .. import views
@@ -20,17 +20,15 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any, parse_every
 from ..isa.tcgen05 import Tcgen05Mma
+from .commands import COMMANDS, Beside
 from .instruction_arguments import form_of, operand_name
-from .output import Style, one_line
+from .output import PictureFile, Printed, Style, one_line
 from .parser import Call, parse
 
 __all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
 
-#: Commands that answer at once: without files, compiler or GPU.
-ANSWERED = (
-    "list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "models", "descriptor",
-    "conflicts", "repack", "run", "trace",
-)  # fmt: skip
+#: Commands that answer questions.
+_ANSWERED = [name for name, command in COMMANDS.items() if command.beside is not None]
 #: A question of each kind.
 EXAMPLES = (
     "A[9][37] of mma.m16n8k64.s4",
@@ -97,9 +95,13 @@ def ask(question: str) -> Answer:
     call = _parsed(words)
     if isinstance(call, str):
         return Answer(command, call)
-    text = _text_of(call)
-    light, dark = (_picture(words, call.arguments, is_dark) for is_dark in (False, True))
-    return Answer(command, text, light, dark, _explorer(words[0], call.arguments))
+    text = str(call.run(Style(colour=False)))
+    beside = COMMANDS[words[0]].beside or Beside()
+    picture = _picture(beside, call)
+    light = dark = ""
+    if picture is not None:
+        light, dark = (str(Printed(format="svg", dark=is_dark).svg(picture)) for is_dark in (False, True))
+    return Answer(command, text, light, dark, _explorer(call.arguments) if beside.explorer else "")
 
 
 def answer_json(question: str) -> str:
@@ -125,7 +127,7 @@ def command_words(question: str) -> list[str]:
     if len(text) > most:
         raise PtxlabError(f"a question has at most {most} characters, found {len(text)}")
     command = re.match(rf"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+{_SENTENCE}\b)", text)
-    if command and (command[1] in ANSWERED or "ptxlab" in command[0]):
+    if command and (command[1] in _ANSWERED or "ptxlab" in command[0]):
         return _typed(text[command.start(1) :])
     if _PASTED.search(text):
         return ["show", "--no-sass", text]
@@ -143,9 +145,9 @@ def _typed(text: str) -> list[str]:
     except ValueError as error:
         raise PtxlabError(f"{quoted(text)}: {error}") from None
     if words[0] == "ptxlab":
-        raise PtxlabError(f"after ptxlab comes a command: {', '.join(ANSWERED)}")
-    if words[0] not in ANSWERED:
-        raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(ANSWERED)}")
+        raise PtxlabError(f"after ptxlab comes a command: {', '.join(_ANSWERED)}")
+    if words[0] not in _ANSWERED:
+        raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(_ANSWERED)}")
     if words[0] == "show" and "--no-sass" not in words:
         words.insert(1, "--no-sass")
     return words
@@ -261,41 +263,32 @@ def _parsed(words: Sequence[str]) -> Call | str:
         raise PtxlabError(printed.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
 
 
-def _text_of(call: Call) -> str:
-    return str(call.run(Style(colour=False)))
-
-
-def _picture(words: Sequence[str], arguments: dict[str, Any], dark: bool) -> str:
-    """The answer as SVG; "" if it has no picture, or one that is too large."""
-    command, *rest = words
+def _picture(beside: Beside, call: Call) -> views.Picture | None:
+    """The picture beside the answer; None if there is none, or one that is too large."""
+    arguments = call.arguments
     with contextlib.suppress(PtxlabError):
-        if command in ("descriptor", "conflicts", "repack", "metadata", "trace", "layout"):
-            if "--svg" in rest:
-                return ""
-            call = _parsed([*words, "--svg", *(["--dark"] if dark else [])])
-            return call if isinstance(call, str) else _text_of(call)
-        if command in ("where", "holds"):
-            picture = _place_picture(command, arguments)
-            return "" if picture is None else picture.svg(dark=dark)
-        if command in ("show", "cute", "ptx"):
+        if beside.picture == "its own" and arguments["printed"].format is None:
+            drawing = {**arguments, "printed": Printed(format="svg")}
+            file = replace(call, arguments=drawing).run(Style(colour=False))
+            return file.picture if isinstance(file, PictureFile) else None
+        if beside.picture == "operand":
+            return _operand_picture(arguments)
+        if beside.picture == "instruction":
             forms = [form for form in parse_every(arguments["instruction"]) if form.operands]
             if len(forms) == 1 and not _is_large(forms[0]):
-                return _form_picture(forms[0]).svg(dark=dark)
-    return ""
+                return _form_picture(forms[0])
+    return None
 
 
-def _place_picture(command: str, arguments: dict[str, Any]) -> views.Picture | None:
+def _operand_picture(arguments: dict[str, Any]) -> views.Picture | None:
     """The operand's layout, with the lane that the answer names."""
     form = form_of(arguments["instruction"], arguments["tcgen05"])
     name = operand_name(form, arguments["operand"])
-    if command == "holds":
-        lane = arguments["lane"]
-    else:
+    lane, is_dense = arguments.get("lane"), False
+    if "row" in arguments:
         lane = _lane(form, name, arguments["row"], arguments["column"])
-    if _is_large(form, name):
-        return None
-    dense = command == "where" and name == "A" and isinstance(form, Product) and form.sparse
-    return views.fragment(form, name, lane=lane, dense=dense and not arguments["stored"])
+        is_dense = name == "A" and isinstance(form, Product) and form.sparse and not arguments["stored"]
+    return None if _is_large(form, name) else views.fragment(form, name, lane=lane, dense=is_dense)
 
 
 def _lane(form: Form, name: str, row: int, column: int) -> int | None:
@@ -318,20 +311,17 @@ def _is_large(form: Form, name: str | None = None) -> bool:
     return any(rows * columns > _MAX_CELLS for rows, columns in shapes)
 
 
-def _explorer(command: str, arguments: dict[str, Any]) -> str:
+def _explorer(arguments: dict[str, Any]) -> str:
     """A link that opens the instruction, with the element or the lane of the question."""
-    if command in ("list", "models", "conflicts", "repack", "descriptor"):
-        return ""
     with contextlib.suppress(PtxlabError):
         session = PageSession(explorable(form_of(arguments["instruction"], arguments["tcgen05"])))
         selected: dict[str, Any] = {"selected": {}}
-        if command in ("where", "trace"):
-            name = arguments["operand"].upper() if command == "where" else "D"
-            row, column = arguments["row"], arguments["column"]
+        if "row" in arguments:  # a trace names no operand: it is of D
+            name, row, column = arguments.get("operand", "D").upper(), arguments["row"], arguments["column"]
             selected["selected"] = {"name": name, "row": row, "column": column}
             lane = _lane(session.state.form, name, row, column)
             selected |= {} if lane is None else {"lane": lane}
-        elif command == "holds":
+        elif arguments.get("lane") is not None:
             selected["lane"] = arguments["lane"]
         session.handle({"method": "update", "state": selected})
         return session.link

@@ -1,15 +1,14 @@
 """The commands: in which module each is, what it does, and the types that their parameters share.
 
 A command is a function with the name of the command; `parser.py` makes its arguments from its signature. A
-new one is a row of `COMMANDS`, its function, and a line in README; `ANSWERED` of `ask.py` has those that
-answer questions in words.
+new one is a row of `COMMANDS`, its function, and a line in README.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from ..errors import listing
 from ..isa.catalog import REGISTER_FAMILIES
@@ -17,40 +16,70 @@ from ..isa.catalog import REGISTER_FAMILIES
 NAMES_COMMAND = "__complete"  # not in the help: the scripts of `completion` call it
 
 
+class Beside(NamedTuple):
+    """What a page shows beside the answer of a command to a question in words (`ask.py`).
+
+    It is the picture that the command itself draws with --svg, or one of the operand or the instruction that
+    its words name; and a link that opens the instruction in the Explorer.
+    """
+
+    picture: Literal["", "its own", "operand", "instruction"] = ""
+    explorer: bool = False
+
+
 class Command(NamedTuple):
-    """The module that has the function, imported when the command is used, and what the help says of it."""
+    """The module that has the function, imported when the command is used, and what the help says of it.
+
+    Those that answer at once, without files, compiler or GPU, answer questions in words, too: `beside` is for
+    them.
+    """
 
     module: str
     summary: str
+    beside: Beside | None = None
+
+
+_NOTHING, _PICTURE, _EXPLORER = Beside(), Beside("its own"), Beside(explorer=True)
+_PICTURE_AND_EXPLORER = Beside("its own", explorer=True)
+_OPERAND, _INSTRUCTION = Beside("operand", explorer=True), Beside("instruction", explorer=True)
 
 
 #: In the order of the help.
 COMMANDS = {
-    "list": Command("lookup", "list the instructions that ptxlab knows"),
-    "show": Command("lookup", "show everything about one instruction"),
-    "where": Command("lookup", "say which lane holds an element, in which bits"),
-    "holds": Command("lookup", "list the elements that a lane holds"),
-    "layout": Command("lookup", "show the fragment layout of an operand"),
-    "metadata": Command("lookup", "show which bits of which lane describe each chunk of a sparse A"),
-    "cute": Command("lookup", "print the layouts in CuTe's notation, of all operands or one"),
-    "ptx": Command("lookup", "print the PTX instruction, or a module or CUDA C++ that contains it"),
+    "list": Command("lookup", "list the instructions that ptxlab knows", _NOTHING),
+    "show": Command("lookup", "show everything about one instruction", _INSTRUCTION),
+    "where": Command("lookup", "say which lane holds an element, in which bits", _OPERAND),
+    "holds": Command("lookup", "list the elements that a lane holds", _OPERAND),
+    "layout": Command("lookup", "show the fragment layout of an operand", _PICTURE_AND_EXPLORER),
+    "metadata": Command(
+        "lookup", "show which bits of which lane describe each chunk of a sparse A", _PICTURE_AND_EXPLORER
+    ),
+    "cute": Command("lookup", "print the layouts in CuTe's notation, of all operands or one", _INSTRUCTION),
+    "ptx": Command(
+        "lookup", "print the PTX instruction, or a module or CUDA C++ that contains it", _INSTRUCTION
+    ),
     "sass": Command("lookup", "print the machine code of an instruction; needs no GPU"),
-    "models": Command("lookup", "describe the arithmetic of every chip, and how it is known"),
+    "models": Command("lookup", "describe the arithmetic of every chip, and how it is known", _NOTHING),
     "descriptor": Command(
         "memory_commands",
         "decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list those of a tile",
+        _PICTURE,
     ),
     "conflicts": Command(
         "memory_commands",
         "count the bank conflicts of one access to shared memory, and find a pitch or a swizzle without them",
+        _PICTURE,
     ),
     "repack": Command(
         "memory_commands",
         "find the conversions, shuffles and permutes from one operand's registers to another's",
+        _PICTURE,
     ),
-    "run": Command("compute", "run an instruction on random registers"),
+    "run": Command("compute", "run an instruction on random registers", _EXPLORER),
     "trace": Command(
-        "compute", "explain the bits of an element of D: products, alignment, lost bits, sum, rounding"
+        "compute",
+        "explain the bits of an element of D: products, alignment, lost bits, sum, rounding",
+        _PICTURE_AND_EXPLORER,
     ),
     "measure": Command(
         "compute",

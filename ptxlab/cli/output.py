@@ -161,9 +161,11 @@ class Printed:
     no_title: Annotated[bool, "with --svg: without title and notes, for papers"] = False
     dark: Annotated[bool, "with --svg: for a dark page"] = False
 
-    def svg(self, picture: Picture) -> Utf8:
+    def svg(self, picture: Picture) -> PictureFile:
         """The picture as a file of SVG."""
-        return Utf8(picture.with_title(not self.no_title).svg(dark=self.dark).rstrip("\n"))
+        file = PictureFile(picture.with_title(not self.no_title).svg(dark=self.dark).rstrip("\n"))
+        file.picture = picture
+        return file
 
     def check(self) -> None:
         """Refuse --no-title and --dark without --svg."""
@@ -199,6 +201,12 @@ def sparse_places_text(element: str, instruction: str, places: SparsePlaces, sty
 
 class Utf8(str):
     """Text that is a whole file, such as SVG: always UTF-8, whatever the terminal's encoding."""
+
+
+class PictureFile(Utf8):
+    """A file of SVG, with the picture that it shows."""
+
+    picture: Picture
 
 
 class OutputError(Exception):

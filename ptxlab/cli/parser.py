@@ -188,9 +188,11 @@ def build(names: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for name, (_, summary) in COMMANDS.items():
+    for name, command in COMMANDS.items():
         raw = argparse.RawDescriptionHelpFormatter
-        subparser = commands.add_parser(name, help=summary, description=summary, formatter_class=raw)
+        subparser = commands.add_parser(
+            name, help=command.summary, description=command.summary, formatter_class=raw
+        )
         subparser.set_defaults(command=name, parser=subparser)
         if name in names:
             function = function_of(name)
@@ -237,7 +239,10 @@ def parse(words: Sequence[str]) -> Call:
 
 def _with_elements(words: Sequence[str]) -> list[str]:
     """Split elements into words: A[9][37] becomes A 9 37."""
-    if not words or words[0] not in ("where", "trace"):
+    if not words or words[0] not in COMMANDS:
+        return list(words)
+    parameters = inspect.signature(function_of(words[0])).parameters
+    if not {"instruction", "row", "column"} <= parameters.keys():
         return list(words)
     separate: list[str] = []
     for word in words:
@@ -245,7 +250,7 @@ def _with_elements(words: Sequence[str]) -> list[str]:
         if element is None:
             separate.append(word)
         else:
-            separate += element.groups() if words[0] == "where" else element.groups()[1:]
+            separate += element.groups() if "operand" in parameters else element.groups()[1:]
     return separate
 
 

@@ -29,6 +29,7 @@ from ..simulator.cuda_source import has_compiler
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
 from ..simulator.ptx.syntax import Immediate
+from ..simulator.result import LimitError
 from ..views.annotated_source import source_html
 from ..views.grid import Entry
 from .answers import WrongForm, readers_time
@@ -184,12 +185,12 @@ def simulated(
         fitting = next(text for words, text in cases.items() if words in str(error))
         objection = _sentence(error, kernel.source)
         raise WrongForm(f"The simulation stopped: {objection} {fitting}".rstrip()) from None
+    except LimitError:
+        raise WrongForm(
+            f"The simulation stopped: warps have executed {_PER_WARP:,} instructions on average; a right "
+            "answer takes fewer. So does a loop never end, or do threads do the work of others?"
+        ) from None
     except PtxlabError as error:
-        if "larger limit" in str(error):
-            raise WrongForm(
-                f"The simulation stopped: warps have executed {_PER_WARP:,} instructions on average; a right "
-                "answer takes fewer. So does a loop never end, or do threads do the work of others?"
-            ) from None
         raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
 
 

@@ -29,7 +29,7 @@ from .launch_arguments import KernelArgument, Pointer, values_of
 from .module_image import ModuleImage
 from .ptx.linker import read_modules
 from .ptx.syntax import PtxInstruction
-from .result import limit_error, merged
+from .result import LimitError, merged
 from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def simulate_on(executor: Executor, image: ModuleImage, setup: Setup, show: bool
             gathered.add(outcome)
             parts.append(outcome)
             if setup.limit is not None and sum(executed.warps for executed in gathered.profile) > setup.limit:
-                raise limit_error(setup.limit)
+                raise LimitError.of(setup.limit)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)
     for part in parts:

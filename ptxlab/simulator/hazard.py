@@ -70,7 +70,11 @@ class HazardError(PtxlabError):
         self.hazards: list[Hazard] = [] if hazard is None else [hazard]
 
     def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None]]:
-        return HazardError, (str(self), self.hazard)  # keeps the record on the way from another process
+        return type(self), (str(self), self.hazard)  # keeps the record on the way from another process
+
+
+class TooManyArrivalsError(HazardError):
+    """An mbarrier gets more arrivals than its phase expects."""
 
 
 def lanes_text(lanes: Sequence[int]) -> str:

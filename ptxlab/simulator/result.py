@@ -56,12 +56,16 @@ class Counts(Observer):
         return tuple(sorted(profiles, key=_place))
 
 
-def limit_error(most: int, where: str = "") -> PtxlabError:
-    """The error of a launch that executes more instructions than `limit`."""
-    return PtxlabError(
-        f"{where}warps have executed {most:,} instructions, which limit= allows, and the kernel goes on; "
-        "does a loop never end? If not, give a larger limit"
-    )
+class LimitError(PtxlabError):
+    """A launch executes more instructions than `limit`."""
+
+    @classmethod
+    def of(cls, most: int, where: str = "") -> LimitError:
+        """The error of a launch whose warps have executed `most` instructions."""
+        return cls(
+            f"{where}warps have executed {most:,} instructions, which limit= allows, and the kernel goes on; "
+            "does a loop never end? If not, give a larger limit"
+        )
 
 
 class Limit(Observer):
@@ -75,7 +79,7 @@ class Limit(Observer):
         """Count an instruction; more than the limit are an error."""
         self._count += threads.warps
         if self._count > self._most:
-            raise limit_error(self._most, f"{instruction.where}: ")
+            raise LimitError.of(self._most, f"{instruction.where}: ")
 
 
 @dataclass(frozen=True)

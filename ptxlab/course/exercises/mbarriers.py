@@ -16,7 +16,7 @@ from ...memory.tensor_maps import TensorMap, tensor_map
 from ...question import with_code
 from ...simulation import Simulation
 from ...simulator import HazardError
-from ...simulator.hazard import Hazard
+from ...simulator.hazard import Hazard, TooManyArrivalsError
 from ...simulator.kernel import Kernel
 from ...views import Grid, Picture
 from ...views.annotated_source import source_html
@@ -85,9 +85,14 @@ class Recorded:
 
     steps: tuple[BarrierStep, ...]
     hazards: tuple[Hazard, ...]
-    complaint: str  # what ended the simulation, if something did
+    error: PtxlabError | None  # what ended the simulation, if something did
     wrong: NDArray[np.bool_]  # elements of D
     result: Simulation | None  # of one that came to its end
+
+    @property
+    def complaint(self) -> str:
+        """What ended the simulation, in words; "" if nothing did."""
+        return "" if self.error is None else str(self.error)
 
     @property
     def right_numbers(self) -> bool:
@@ -108,16 +113,15 @@ def run(built: Kernel, tiles: int, limit: int | None = None) -> Recorded:
     if len(built.parameters) > len(arguments):
         arguments.append(tiles)
         threads += 32
-    result, hazards, complaint = None, [], ""
+    result, hazards, ended_by = None, [], None
     try:
         result = built.simulate(1, threads, *arguments, observers=[record], show=False, limit=limit)
         hazards = result.hazards
-    except HazardError as error:
-        hazards, complaint = error.hazards, str(error)
     except PtxlabError as error:
-        complaint = str(error)
+        hazards = error.hazards if isinstance(error, HazardError) else []
+        ended_by = error
     record.end()
-    return Recorded(tuple(record.steps), tuple(hazards), complaint, data.expected != data.D, result)
+    return Recorded(tuple(record.steps), tuple(hazards), ended_by, data.expected != data.D, result)
 
 
 @lru_cache(maxsize=32)
@@ -376,9 +380,15 @@ def _stopped(record: Recorded) -> str:
     return f"The simulator says: {shortened(text)}."
 
 
+def _is_stuck(record: Recorded) -> bool:
+    """Whether threads wait for each other, or for bytes that never come."""
+    error = record.error
+    return isinstance(error, HazardError) and error.hazard is not None and error.hazard.kind == "deadlock"
+
+
 def _is_crowded(record: Recorded) -> bool:
     """Whether a barrier got more arrivals than it expects."""
-    return "more arrivals than" in record.complaint
+    return isinstance(record.error, TooManyArrivalsError)
 
 
 def _all_arrive(record: Recorded, answer: object) -> bool:
@@ -499,7 +509,7 @@ def _load(answer: object) -> Sentences:
         when(not copies): "Nothing is copied: no bytes ever come.",
         when(not arrivals): "Nobody arrives at `full`: its one arrival stays pending.",
         **_byte_hints(record, 2),
-        when(len(copies) % 4 and "deadlock" in record.complaint): f"In all, {len(copies)} copies bring "
+        when(len(copies) % 4 and _is_stuck(record)): f"In all, {len(copies)} copies bring "
         "bytes. Each iteration has four, two tiles of A and two of B.",
         when(record.complaint or record.hazards): _stopped(record),
         otherwise: f"Everybody passes, but {where(record.wrong)}. Tile t begins at column 16 t of A and of "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ..device_memory import RANK_SHIFT, SHARED_WINDOW, cluster_places, in_block, serialised
-from ..hazard import HazardError, Violation, hazard_of
+from ..hazard import HazardError, TooManyArrivalsError, Violation, hazard_of
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.syntax import Address, PtxInstruction, PtxOperand, Sink, plain_name
@@ -103,15 +103,11 @@ class BarrierChange(NamedTuple):
 _COUNT_ALL = "mbarrier.init states how many"
 
 
-class _TooManyArrivalsError(PtxlabError):
-    """An mbarrier gets more arrivals than its phase expects."""
-
-
 def _changed(words: NDArray[Any], change: BarrierChange) -> NDArray[Any]:
     """mbarriers after one change each."""
     pending, count, tx, phase = BarrierState.of(words)
     if (change.arrivals > pending).any():
-        raise _TooManyArrivalsError("an mbarrier gets more arrivals than its phase expects")
+        raise TooManyArrivalsError("an mbarrier gets more arrivals than its phase expects")
     pending, tx = pending - change.arrivals, tx + change.bytes
     if change.drop:
         count = count - change.arrivals
@@ -159,8 +155,9 @@ def update_barriers(
         if wants_states or after is None:
             try:
                 after, previous = change_serially(words, which, ours)
-            except _TooManyArrivalsError as error:
-                raise _refusal(instruction, threads, ours, str(error), _COUNT_ALL) from None
+            except TooManyArrivalsError as error:
+                refusal = _refusal(instruction, threads, ours, str(error), _COUNT_ALL)
+                raise TooManyArrivalsError(str(refusal), refusal.hazard) from None
         ended = (words ^ after) >> _PHASE != 0
         if previous is not None:
             np.logical_or.at(ended, which, (words[which] ^ previous) >> _PHASE != 0)
