@@ -83,9 +83,10 @@ def assignment(lesson: lessons.Lesson, *, solved: bool, student: str = "") -> An
         cells.append(copy.deepcopy(cell))
         if cell is first:
             cells[-1].source = OWN_RECORD + own_constants(student) + cell.source
-        for exercise in lesson.exercises if student else ():
-            if cell.source == task_text(exercise.name, ""):
-                cells[-1].source = task_text(exercise.name, student)
+        if student:
+            for exercise in lesson.exercises:
+                if cell.source == task_text(exercise.name, ""):
+                    cells[-1].source = task_text(exercise.name, student)
         # the other lessons are not beside it
         cells[-1].source = re.sub(r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source)
         for exercise in lesson.exercises:

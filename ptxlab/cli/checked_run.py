@@ -372,7 +372,9 @@ def _caller(report: _Report) -> tuple[str, int]:
 
 def _place(kernel: Kernel, line: int, caller: tuple[str, int], report: _Report) -> tuple[str, int]:
     """A line of the kernel's source, in the file that contains it; if there is none, the launch."""
-    for file in (caller[0], *_files_of(kernel)) if line else ():
+    if not line:
+        return caller
+    for file in (caller[0], *_files_of(kernel)):
         with contextlib.suppress(OSError, ValueError):
             text = _text(file)
             start = text.find(kernel.source)

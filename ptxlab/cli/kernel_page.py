@@ -189,9 +189,11 @@ def _parameter_names(kernel: Kernel) -> list[str]:
     in_ptx = [parameter.name for parameter in kernel.function.parameters]
     pattern = rf"\b{re.escape(kernel.title)}\s*\(([^(){{}};]*)\)\s*\{{"
     signature = re.search(pattern, re.sub(r"//.*|/\*.*?\*/", "", kernel.source)) if kernel.compiler else None
+    if signature is None:
+        return in_ptx
     names = [
         name
-        for parameter in (signature[1].split(",") if signature else ())
+        for parameter in signature[1].split(",")
         for name in re.findall(r"(\w+)\s*(?:\[\w*\]\s*)*$", parameter)
     ]
     return names if len(names) == len(in_ptx) else in_ptx

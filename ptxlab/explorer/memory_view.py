@@ -457,8 +457,11 @@ def _remedy(layout: MemoryLayout) -> str:
         if pitch <= max(_MAX_PITCH, layout.pitch) and _is_conflict_free(layout, pitch, layout.swizzle):
             remedies.append(f"pitch {pitch}")
             break
-    for swizzle in () if layout.by.startswith("wmma") else sorted(SWIZZLES):
-        if swizzle > layout.swizzle and _is_conflict_free(layout, layout.pitch, swizzle):
+    swizzles = sorted(swizzle for swizzle in SWIZZLES if swizzle > layout.swizzle)
+    if layout.by.startswith("wmma"):
+        swizzles = []
+    for swizzle in swizzles:
+        if _is_conflict_free(layout, layout.pitch, swizzle):
             remedies.append(f"swizzle {swizzle}")
             break
     return f": take {' or '.join(remedies)}" if remedies else ""

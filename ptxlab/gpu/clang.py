@@ -117,10 +117,11 @@ def _version_of(program: str) -> str:
 def _find_program() -> str:
     """The program in PyPI's ziglang that contains Clang."""
     package = importlib.util.find_spec("ziglang")
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        program = Path(folder, "zig.exe" if sys.platform == "win32" else "zig")
-        if program.is_file():
-            return str(program)
+    if package is not None and package.submodule_search_locations:
+        for folder in package.submodule_search_locations:
+            program = Path(folder, "zig.exe" if sys.platform == "win32" else "zig")
+            if program.is_file():
+                return str(program)
     raise PtxlabError(f"Clang is not installed: {INSTALL}")
 
 

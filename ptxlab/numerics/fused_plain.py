@@ -114,10 +114,11 @@ def fused(
             if block == 1:  # a product has the exponents of its factors, a block those of its scales
                 exponent = x_exponent + y_exponent
         scaled_by_zero = False
-        for code in scales[first * len(scales) // len(products)] if scales else ():
-            scale, scale_exponent = decode(code, scale_type)
-            term, exponent = multiply(term, scale), exponent + scale_exponent
-            scaled_by_zero |= scale == 0
+        if scales:
+            for code in scales[first * len(scales) // len(products)]:
+                scale, scale_exponent = decode(code, scale_type)
+                term, exponent = multiply(term, scale), exponent + scale_exponent
+                scaled_by_zero |= scale == 0
         terms.append(term)
         if term or (
             block > 1 and not scaled_by_zero

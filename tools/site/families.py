@@ -357,7 +357,9 @@ def _sizes_with(fragment: Fragment, formula: str) -> tuple[list[int], list[int]]
     same: set[int] = set()
     other: set[int] = set()
     for group in fragment.users:
-        for ins in group.forms if group.sizes else ():
+        if not group.sizes:
+            continue
+        for ins in group.forms:
             layout = ins.operands[fragment.names[0]].layout
             if isinstance(ins, Instruction) and layout is not None:
                 (same if layout.formula() == formula else other).add(ins.n)

@@ -358,7 +358,9 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
     }
     first = [draft.copied(), _PROXY_FENCE]
     shared = FIRST_ADDRESS + len(draft.image)
-    for operand in (form.a, form.b, *([form.e] if form.e else [])):
+    for operand in (form.a, form.b, form.e):
+        if operand is None:
+            continue
         if operand.name not in descriptors:
             draft.add_registers(operand, sets[:_A_SETS], f"step % {_A_SETS}")
             continue

@@ -206,7 +206,7 @@ def _routes(before: PlaceBits, after: PlaceBits) -> Iterator[list[PlaceBits]]:
     pairs += zip([at for at in leaving if at not in dict(pairs)], rest, strict=True)
     points = [_after_moving(before, after, pairs[:count]) for count in range(1, len(pairs))]
     yield points
-    for point in points[:-1] if len(points) > 1 else ():
+    for point in points[:-1]:
         yield [point]
 
 

@@ -247,12 +247,13 @@ class AccessCheck(Observer):
     def _write_global(self, touch: ShadowTouch, flags: int) -> None:
         shadow = touch.shadow
         shadow.was_written = True
-        for readers in shadow.readers() if shadow.was_read else ():
-            before = readers[touch.entries]
-            if touch.access.proxy == "async":
-                self._proxies.check_loads(touch, before)
-            if self._races.check(touch, before, "reads") and readers is shadow.reader:
-                break
+        if shadow.was_read:
+            for readers in shadow.readers():
+                before = readers[touch.entries]
+                if touch.access.proxy == "async":
+                    self._proxies.check_loads(touch, before)
+                if self._races.check(touch, before, "reads") and readers is shadow.reader:
+                    break
         if touch.traits.group == "cp.async.bulk":
             stamps = touch.stamps(flags | PENDING)
             self._work.add(touch, stamps)

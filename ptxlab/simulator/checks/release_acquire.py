@@ -370,8 +370,10 @@ def turns(access: Access) -> list[Access]:
     count = 1 + max((int(order.max(initial=0)) for order in orders), default=0)
     if count == 1:
         return [access]
+    if count > _MAX_TURNS:
+        return []
     parts: list[Access] = []
-    for turn in range(count) if count <= _MAX_TURNS else ():
+    for turn in range(count):
         pieces = [
             replace(
                 piece, chosen=None, offsets=piece.offsets[order == turn], threads=piece.threads[order == turn]

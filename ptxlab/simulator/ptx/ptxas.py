@@ -220,7 +220,9 @@ def _fused(line: list[PtxInstruction], live: int) -> dict[int, Contraction]:
         chosen: dict[int, tuple[_Product, Contraction]] = {}
         loser = None
         for product in products:
-            for index, contraction in product.uses.items() if product.fused else ():
+            if not product.fused:
+                continue
+            for index, contraction in product.uses.items():
                 rival = chosen.get(index)
                 if rival is None:
                     chosen[index] = (product, contraction)

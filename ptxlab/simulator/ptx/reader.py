@@ -403,7 +403,8 @@ class _Reader(ConstantReader):
         returns = self._parameters()
         name = self._word("the name of a function")
         parameters = self._parameters()
-        for parameter in (*returns, *(parameters if entry else ())):
+        sized = [*returns, *parameters] if entry else returns
+        for parameter in sized:
             if parameter.count is None:
                 where = self._tokens[self._at].start
                 self._fail(

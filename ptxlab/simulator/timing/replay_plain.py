@@ -253,9 +253,10 @@ class Replay:
         for board, until in ((instruction.writes, written), (instruction.reads, read)):
             if board < SCOREBOARDS:
                 warp.boards[board] = max(warp.boards[board], until)
-        for event in touch.signals if touch else ():
-            cluster.missing[event] -= 1
-            cluster.happened[event] = max(cluster.happened[event], signal)
+        if touch:
+            for event in touch.signals:
+                cluster.missing[event] -= 1
+                cluster.happened[event] = max(cluster.happened[event], signal)
 
     def access(self, now: float, instruction: TimedInstruction, number: int, sm: Sm) -> tuple[float, float]:
         """An access to global memory: when it leaves its queue, and when it is complete."""
