@@ -1,7 +1,7 @@
 """The course: its lessons, its exercises, their checks and your progress.
 
 The notebooks call `check` after each exercise. It tells you whether an answer is right, and gives the reason
-or a hint, but never the solution.
+or a hint; no hint states the answer.
 
 >>> from ptxlab import lessons
 >>> lessons.check("00.3", 1024)

@@ -1,4 +1,4 @@
-"""Exercises: a task, a starting cell, and a check that gives a reason or a hint, never the solution."""
+"""Exercises: a task, a starting cell, and a check that gives a reason or a hint, never the answer itself."""
 
 from __future__ import annotations
 

@@ -714,7 +714,11 @@ def _rescale(answer: object) -> Sentences:
     sum_not_rescaled = is_like(_StepFlags(sum_rescaled=False))
     output_not_rescaled = is_like(_StepFlags(output_rescaled=False))
     factor_not_scaled = is_like(_StepFlags(factor_scaled=False))
+    by_activity = any(opcode.startswith("activemask") for opcode in result.counts)
     return {
+        when(is_right and not result.hazards and by_activity): "The numbers are right, but the mask is not: "
+        "`__activemask()` names the lanes that happen to be together at that point, and nothing promises "
+        "that they are all 32. Name the lanes that must take part.",
         correct(is_right and not result.hazards): "Two shuffles, one factor, three things rescaled with it "
         "or made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no "
         "more registers than m and l.",
@@ -753,7 +757,10 @@ def _rescale(answer: object) -> Sentences:
 
 @checks("13.5")
 def _tiles(answer: object) -> Sentences:
-    cases = ((0, 64, 64), (3, 64, 64), (3, 64, 32), (1, 128, 64), (4, 64, 128), (5, 64, 128), (2, 128, 128))
+    cases = (
+        *((0, 64, 64), (3, 64, 64), (3, 64, 32), (1, 128, 64), (4, 64, 128), (5, 64, 128), (2, 128, 128)),
+        *((1, 32, 48), (3, 48, 32), (2, 80, 64), (4, 16, 40), (6, 14, 10)),  # neither size divides the other
+    )
     form = "`(computed, masked)`"
     submitted = [whole_numbers(result_of(answer, *case, form=form), 2, form) for case in cases]
 
@@ -764,7 +771,7 @@ def _tiles(answer: object) -> Sentences:
         return -(-(block + 1) * queries // block_n)
 
     def whole(block: int, queries: int, block_n: int) -> int:
-        return block * queries // block_n
+        return block * queries // block_n  # sizes are even: the first query never sees one key more than this
 
     def masked(block: int, queries: int, block_n: int) -> int:
         return seen(block, queries, block_n) - whole(block, queries, block_n)
@@ -781,6 +788,10 @@ def _tiles(answer: object) -> Sentences:
         "of 32 keys.",
         when(everywhere(seen, whole)): "The first is right; the second counts the tiles that are *not* "
         "masked.",
+        when(
+            everywhere(seen, lambda block, queries, block_n: -(-queries // block_n))
+        ): "The tiles are right, and so are the masked ones where one of the two sizes divides the other. In "
+        f"block {where[0]} with {where[1]} queries and tiles of {where[2]} keys they do not.",
         when(first == [whole(*case) for case in cases]): "Those are the tiles before the first query. The "
         "*last* query of the block sees more.",
         when(first == [(block + 1) * queries // block_n for block, queries, block_n in cases]): "Round up: a "

@@ -21,7 +21,7 @@ from ...instruction import mma_instruction
 from ...simulation import Profile, Simulation
 from ...simulator.launch_threads import LaunchGrid
 from ...simulator.peaks import Work
-from ...simulator.timing.launch_profile import CodeRow, Occupancy
+from ...simulator.timing.launch_profile import CodeRow, LaunchProfile, Occupancy
 from ...simulator.timing.stalls import REASONS
 from ...views import Header, Picture
 from ...views.annotated_source import annotated_html
@@ -141,13 +141,31 @@ def profile(number: int) -> Profile:
     return Profile(**record)
 
 
+@dataclass(frozen=True)
+class RungTimeline(Timeline):
+    """One SM with a rung of the ladder; the line below the title says when its tensor cores have work."""
+
+    @property
+    def subtitle(self) -> str:
+        """Below the heading."""
+        starts = tensor_core_starts(self.profile)
+        gap = int(np.diff(starts).argmax())
+        return (
+            f"{super().subtitle.partition(';')[0]}; the tensor cores get products from cycle "
+            f"{starts[0]:,.0f} to {starts[gap]:,.0f} and again from {starts[gap + 1]:,.0f} on"
+        )
+
+
 def over_time(rung: int) -> Timeline:
     """One SM with a rung, from its first cycle on, as `k.profile` predicts it.
 
     >>> over_time(5).title
     'One SM of H200 over time: rung 5, cp.async'
+    >>> over_time(9).subtitle.partition("; the ")[2]
+    'tensor cores get products from cycle 2,130 to 18,128 and again from 35,264 on'
     """
-    return timeline(profile(rung), 0, CYCLES)
+    picture = timeline(profile(rung), 0, CYCLES)
+    return RungTimeline(picture.profile, picture.start, picture.end) if rung in (9, 10) else picture
 
 
 def below_roofs(rung: int) -> LineChart:
@@ -165,10 +183,18 @@ def between_tiles(number: int) -> float:
     >>> between_tiles(10) < between_tiles(9)
     True
     """
-    predicted = profile(number)
+    return float(np.diff(tensor_core_starts(profile(number))).max())
+
+
+def tensor_core_starts(predicted: LaunchProfile) -> NDArray[np.float64]:
+    """The cycles at which an SM's tensor cores get their products, in order.
+
+    >>> tensor_core_starts(profile(9))[0]
+    np.float64(2130.0)
+    """
     by_row = np.array([row.unit == "tensor core" for row in predicted.code])
     products = predicted.timeline[by_row[predicted.timeline[:, 1].astype(int)]]
-    return float(np.diff(np.sort(products[:, 4])).max())
+    return np.sort(products[:, 4])
 
 
 def by_stages() -> Picture:
@@ -472,7 +498,9 @@ def _stages(answer: object) -> Sentences:
     return {
         correct(submitted == expected): "Little's law again: a stage is occupied for 1500 + 1024 cycles, and "
         f"one is used up every 1024. With 2 stages the profile predicts {rates[2]} TFLOP/s, with 3 "
-        f"{rates[3]}; the fourth is there for loads that take longer.",
+        f"{rates[3]}; the fourth is there for loads that take longer. An H200 reached {STAGE_RATES[2]} with "
+        f"2 stages, {STAGE_RATES[3]} with 3 and {RATES[9]} with 4: here the third is worth most, the fourth "
+        "nothing.",
         when(submitted[0] == 2): "Two stages are enough only if a load takes no longer than a product.",
         when(submitted[0] in (4, 5)): "Eight `wgmma` of 128 cycles follow each other on the same tensor "
         "cores: 1024 cycles for a stage.",

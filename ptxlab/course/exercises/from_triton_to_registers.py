@@ -18,7 +18,7 @@ from ...views import Picture
 from ...views.charts import table
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
-from ..reader_kernels import first_hazard, read_record, source_text
+from ..reader_kernels import read_record, source_text
 
 PTX_FILE = "triton_kernels.json.bz2"  # python -m tools.record triton_kernels
 SOURCE = source_text("triton_kernels.py")
@@ -301,9 +301,20 @@ def _holder(answer: object) -> Sentences:
 
 
 @lru_cache(maxsize=len(STATEMENTS))
-def _hazard_with_barrier(line: int) -> str:
-    """What the simulation of `add_up` finds first with a barrier after this line; "" if nothing."""
-    return first_hazard(run(barrier_name(line)))
+def _race_with_barrier(line: int) -> str:
+    """The race that is left in `add_up` with a barrier after this line, without its cure; "" if none is.
+
+    Lines are named by their text: with the barrier they have other numbers than on the screen.
+
+    >>> _race_with_barrier(30)
+    'a warp executes `tl.atomic_xchg(count, 1)` before another has executed `seen = tl.load(count)`'
+    """
+    hazards = run(barrier_name(line)).hazards
+    if not hazards:
+        return ""
+    first, lines = hazards[0], with_barrier(line).splitlines()
+    early, late = (lines[number - 1].strip() for number in (first.line, first.other_line) if number)
+    return f"a warp executes `{early}` before another has executed `{late}`"
 
 
 @checks("31.5")
@@ -314,15 +325,15 @@ def _barrier(answer: object) -> Sentences:
             f"After line {quoted(line)} no barrier can stand that changes anything; choose one of the lines "
             f"{STATEMENTS[0]} to {STATEMENTS[-1]} that ends a statement of `add_up`."
         )
-    hazard = _hazard_with_barrier(line)
+    race = _race_with_barrier(line)
     xchg = line_of("tl.atomic_xchg(count")
     return {
-        correct(not hazard and line == SEEN): "Now every warp has loaded `count` before thread 0 changes it. "
+        correct(not race and line == SEEN): "Now every warp has loaded `count` before thread 0 changes it. "
         "The barrier belongs between the last read and the write.",
-        correct(not hazard): "That works as well: all warps have loaded the same `count`, so they all come "
+        correct(not race): "That works as well: all warps have loaded the same `count`, so they all come "
         "to this barrier, and only then does thread 0 change it.",
         when(line == xchg): "Too late: thread 0 may have changed `count` before another warp loads it.",
         when(line < SEEN): "Before the load it separates nothing: the load and the exchange both come after "
-        f"the barrier. The simulation still says: {hazard}",
-        otherwise: f"The exchange comes earlier. The simulation still says: {hazard}",
+        f"the barrier. In the simulation {race}.",
+        otherwise: f"The exchange comes earlier. In the simulation {race}.",
     }

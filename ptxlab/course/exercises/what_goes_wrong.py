@@ -443,7 +443,11 @@ def _missing_lanes(answer: object) -> Sentences:
     )
     shuffles = [executed for executed in result.profile if executed.instruction.parts[0] == "shfl"]
     lanes = min((shuffle.threads // shuffle.warps for shuffle in shuffles), default=32)
+    by_activity = any(opcode.startswith("activemask") for opcode in result.counts)
     return {
+        when(is_right(result, wrong) and lanes == 32 and by_activity): "All lanes took part, but the mask "
+        "does not ask for them: `__activemask()` names the lanes that happen to be together at that point. "
+        "Name the lanes that must take part.",
         correct(is_right(result, wrong) and lanes == 32): "Every lane that the mask names must arrive, and "
         "every lane that arrives must be named. With all 32 in the shuffles, only the loads and the stores "
         "depend on the row.",

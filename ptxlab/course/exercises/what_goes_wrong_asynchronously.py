@@ -203,9 +203,9 @@ def _too_few_bytes(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(4),
-        "The phase now ends when the bytes of *both* copies have come. With too few it ends early, and the "
-        "kernel is right only as long as the second copy is fast; whatever comes later is missing in the "
-        "next phase.",
+        "Nothing is read now before the bytes of *both* copies have come. With too few announced, a phase "
+        "ends early: the kernel is right only as long as the second copy is fast, and what comes later "
+        "counts in the next phase.",
         {
             "uninitialised memory": "Now nobody copies B: both tiles are needed.",
             "missing wait": "A tile is still read before its copy is known to be complete. Which bytes does "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from ...instruction import mma_instruction, mma_instructions
 from ...isa.catalog import catalog
 from ...isa.form import Form
 from ...isa.targets import CHIPS, GENERATIONS
+from ...numerics.emulate import emulate
 from ...views import Picture
 from ...views.charts import bars
 from ...views.charts import table as text_table
@@ -202,6 +206,23 @@ def _texts(answer: object, form: str) -> list[str]:
     return [word.strip().lower() for word in words]
 
 
+@contextmanager
+def _emulated() -> Iterator[set[str]]:
+    """The mnemonics of the products that this thread emulates inside."""
+    mnemonics: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is emulate.__code__:
+            mnemonics.add(frame.f_locals["operation"].ins.mnemonic)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield mnemonics
+    finally:
+        sys.setprofile(before)
+
+
 def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
     """The registers of D that a reader's function returns."""
     form = "`hopper(a, b, c)` returns the registers of D, an integer array of shape (32, 4)"
@@ -287,12 +308,20 @@ def _emulate_u4(answer: object) -> Sentences:
         rng.integers(0, 1 << 32, (32, count), dtype=np.uint32) for count in (U4.a.registers, U4.b.registers)
     )
     c, zero = rng.integers(0, 1 << 16, (32, 4), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
-    expected, submitted = U4.emulate(a, b, c), _registers(answer, a, b, c)
+    with _emulated() as mnemonics:
+        submitted = _registers(answer, a, b, c)
+    expected = U4.emulate(a, b, c)
     low, high = U8.emulate(a & LOW, b & LOW, zero), U8.emulate(a >> 4 & LOW, b >> 4 & LOW, zero)
     is_right = (submitted == expected).all() and (
         _registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)
     ).all()
     return {
+        when(
+            is_right and U4.mnemonic in mnemonics
+        ): "The registers of D are right, but the 4-bit instruction itself computed them. A Hopper chip has "
+        "none: use `u8.emulate` alone.",
+        when(is_right and mnemonics != {U8.mnemonic}): "The registers of D are right, but not by "
+        "`u8.emulate` alone, the only product that this exercise allows.",
         correct(is_right): "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The "
         "order of k differs from the manual's, which does no harm: the order of a sum does not matter if it "
         "is exact.",

@@ -138,6 +138,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("13.5", lambda b, q, n: (b * q // n, 1), "last* query"),
     ("13.5", lambda b, q, n: ((b + 1) * q // n, 1), "Round up"),
     ("13.5", lambda b, q, n: (counted_tiles(b, q, n)[0], q // n), "masked if its last key"),
+    ("13.5", lambda b, q, n: (ceil((b + 1) * q / n), ceil(q / n)), "one of the two sizes divides"),
     ("13.5", lambda b, q, n: (b + 1, 1), "is the first that is wrong"),
     ("13.5", 3, "is a function"),
     *(

@@ -29,7 +29,7 @@ def added(a: Any, b: Any, c: Any) -> Any:
 
 
 def by_matrices(a: Any, b: Any, c: Any) -> Any:
-    """Without the 8-bit instruction: signed numbers are fine, too."""
+    """Without any instruction."""
     return U4.d.pack(U4.a.unpack(a).astype(int) @ U4.b.unpack(b).astype(int) + U4.c.unpack(c)).astype(
         np.int64
     )
@@ -59,7 +59,6 @@ RIGHT: list[tuple[str, Any]] = [
     ("23.3", range(8, 16, 2)),
     ("23.4", chained),
     ("23.4", added),
-    ("23.4", by_matrices),
     ("23.5", tuple(word.upper() for word in _WORDS)),
     ("23.6", {"sm_90a"}),
     ("23.6", ("SM_90a",)),
@@ -112,6 +111,9 @@ WRONG: list[tuple[str, Any, str]] = [
         "Mask again",
     ),
     ("23.4", lambda a, b, c: U8.emulate(a, b, c), "as they are"),
+    ("23.4", lambda a, b, c: U4.emulate(a, b, c), "4-bit instruction itself"),
+    ("23.4", by_matrices, "not by `u8.emulate` alone"),
+    ("23.4", lambda a, b, c: chained(a, b, c) + 0 * U4.emulate(a, b, c), "4-bit instruction itself"),
     ("23.4", lambda a, b, c: c, "Split A and B in the same way"),
     ("23.4", lambda a, b, c: None, "nothing"),
     ("23.4", lambda a, b, c: 1 // 0, "ZeroDivisionError"),

@@ -51,3 +51,11 @@
 //! wrong: a barrier in the branch
 //! hint: Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the
 5: __syncwarp(); m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 1));
+//! wrong: whoever is active, outside the branch
+//! hint: All lanes took part, but the mask does not ask for them
+3: float m = -INFINITY; if (row < M)
+4: m = fmaxf(D[row * 8 + thread * 2], D[row * 8 + thread * 2 + 1]);
+5: m = fmaxf(m, __shfl_xor_sync(__activemask(), m, 1));
+6: m = fmaxf(m, __shfl_xor_sync(__activemask(), m, 2));
+7: if (row < M && thread == 0)
+9: ;

@@ -133,3 +133,18 @@ __device__ void rescale(float (&s)[8], float (&o)[8], float (&m)[2], float (&l)[
         for (int i = 0; i < 8; i++) if (i / 2 % 2 == row) {
             o[i] *= factor; s[i] = power((s[i] - top) * scale); l[row] += s[i];
         }
+//! wrong: whoever is active
+//! hint: names the lanes that happen to be together
+        const int at[4] = {2 * row, 2 * row + 1, 2 * row + 4, 2 * row + 5};
+        float top = m[row];
+        for (int i = 0; i < 4; i++) top = fmaxf(top, s[at[i]]);
+        top = fmaxf(top, __shfl_xor_sync(__activemask(), top, 1));
+        top = fmaxf(top, __shfl_xor_sync(__activemask(), top, 2));
+        float factor = power((m[row] - top) * scale);
+        m[row] = top;
+        l[row] *= factor;
+        for (int i = 0; i < 4; i++) {
+            o[at[i]] *= factor;
+            s[at[i]] = power((s[at[i]] - top) * scale);
+            l[row] += s[at[i]];
+        }
