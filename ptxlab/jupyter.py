@@ -16,7 +16,7 @@ from .simulator.cuda_source import compile_cuda
 from .simulator.instructions.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
-from .simulator.ptx.syntax import plain_name
+from .simulator.ptx.syntax import kernel_names, plain_name
 from .views.highlight import cell_script
 from .views.kernel_listings import KernelListings, listings
 
@@ -106,8 +106,10 @@ def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
 
 def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str]:
     """The C++ names of all kernels of a source."""
-    ptx = source if magic == "ptx" else compile_cuda(source, target, flags, file=_FILE).ptx
-    names = [plain_name(entry) for entry in read_modules((ptx,)).entries]
+    if magic == "cuda":
+        names = kernel_names(compile_cuda(source, target, flags, file=_FILE).ptx)
+    else:
+        names = [plain_name(entry) for entry in read_modules((source,)).entries]
     if not names:
         what = "an .entry" if magic == "ptx" else "a __global__ function"
         template = " and a template is named with its arguments, as in --name 'gemm<64, 64>'"

@@ -41,8 +41,11 @@ def folder() -> Path:
     return target
 
 
-def bring(site: Path) -> dict[str, object] | None:
-    """Copy the parts into a site, and list them with addresses from `try/`; None where there are none."""
+def bring(site: Path, try_folder: str = "") -> dict[str, object] | None:
+    """Copy the parts into a site, and list them; None where npm cannot get them.
+
+    `try_folder` is the address of `try/` as seen from the page: "" for the pages in it.
+    """
     try:
         source = folder()
     except npm.Missing as missing:
@@ -55,4 +58,4 @@ def bring(site: Path) -> dict[str, object] | None:
     listing: dict[str, object] = json.loads((source / "listing.json").read_text(encoding="utf-8"))
     names = listing["addresses"]
     assert isinstance(names, list)
-    return listing | {"addresses": [FOLDER + name for name in names]}
+    return listing | {"addresses": [f"{try_folder}{FOLDER}{name}" for name in names]}

@@ -32,7 +32,7 @@ from ptxlab._version import __version__
 from ptxlab.explorer import bundle as front
 from ptxlab.views.highlight import cell_script
 
-from . import npm, pyodide, web
+from . import clang, npm, pyodide, web
 from .npm import ROOT, Missing
 
 #: What the kernel asks for, though the course does without: JupyterLite does not look for what is listed.
@@ -59,6 +59,8 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension"
 PLUGIN = f"{KERNEL}:kernel"
 #: The environment of the kernel: the drive is what the browser keeps; figures are drawn by an extension.
 VARIABLES = {"PTXLAB_PROGRESS": "/drive/progress.json", "PLOTLY_RENDERER": "plotly_mimetype"}
+#: The folder of the page of kernels, as seen from `lite/`: the compiler of C++ is there for both.
+TRY = "../try/"
 #: Applications of JupyterLite; each has a page.
 APPS = ("lab", "notebooks", "tree")
 #: What stands there and no page asks for: fonts for old browsers, licences; and the service worker itself.
@@ -244,17 +246,20 @@ def notebook(path: Path) -> str:
 
 def bring_pyodide(folder: Path) -> str:
     """Pyodide beside the page `try/`, which needs it, too; returns its address as seen from `lite/`."""
-    address = f"try/{web.bring_pyodide(folder)}"
-    shutil.copyfile(pyodide.folder() / "pyodide.js", folder / address / "pyodide.js")  # for a classic worker
-    return f"../{address}"
+    address = web.bring_pyodide(folder)
+    core = pyodide.folder() / "pyodide.js"  # for a classic worker
+    shutil.copyfile(core, folder / "try" / address / core.name)
+    return TRY + address
 
 
 def build(folder: Path, address: str) -> None:
-    """Write JupyterLite with the course into `folder`/lite."""
+    """Write JupyterLite with the course into `folder`/lite, and the compiler of C++ into `folder`/try."""
     home = environment()
     is_local = not address.startswith("http")
     core = pyodide.folder() if is_local else npm.package("pyodide", pyodide.VERSION) / "pyodide"
     lock = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))
+    compiler = clang.bring(folder, TRY)
+    variables = VARIABLES if compiler is None else VARIABLES | {"PTXLAB_CLANG": json.dumps(compiler)}
     target = folder / "lite"
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as place:
@@ -278,7 +283,7 @@ def build(folder: Path, address: str) -> None:
                         "loadPyodideOptions": {
                             "lockFileURL": "packages/pyodide-lock.json",
                             "packages": FIRST,
-                            "env": VARIABLES,
+                            "env": variables,
                             "convertNullToNone": True,  # otherwise a widget's null is no None in Python
                         },
                     }
@@ -299,11 +304,14 @@ def build(folder: Path, address: str) -> None:
     script = cell_script().removeprefix("<script>").removesuffix("</script>")
     for page in target.rglob("index.html"):
         web.restrict(page, script, sources=SOURCES)
-    keep_for_offline(target, address)
+    keep_for_offline(target, address, "" if compiler is None else f"{TRY}{clang.FOLDER}")
 
 
-def keep_for_offline(target: Path, address: str) -> None:
-    """Let JupyterLite's service worker keep the whole course, when a page asks for it."""
+def keep_for_offline(target: Path, address: str, compiler: str) -> None:
+    """Let JupyterLite's service worker keep the whole course, when a page asks for it.
+
+    `compiler` is the folder of the compiler of C++, which is kept when it is loaded, or "".
+    """
     (target / "course.js").write_text(web.minified(front.script("course_page"), "js"), encoding="utf-8")
     for app in APPS:
         page = target / app / "index.html"
@@ -314,9 +322,8 @@ def keep_for_offline(target: Path, address: str) -> None:
     kept = {path.relative_to(target).as_posix(): path for path in files if not NOT_LOADED.search(path.name)}
     folders = [name.removesuffix("index.html") or "./" for name in kept if name.endswith("index.html")]
     digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in kept.values()))
-    text = web.service_worker(
-        [*kept, *folders], address, ("pyodide.js", *pyodide.CORE[1:]), digest.hexdigest(), "", when_asked=True
-    )
+    core = ("pyodide.js", *pyodide.CORE[1:])
+    text = web.service_worker([*kept, *folders], address, core, digest.hexdigest(), compiler, when_asked=True)
     worker = target / "service-worker.js"  # its listeners stand below ours, and answer the rest
     worker.write_text(text + worker.read_text(encoding="utf-8"), encoding="utf-8")
 

@@ -15,12 +15,11 @@ from ..explorer.kernel_steps import first_state, step_state
 from ..explorer.page_model import Outgoing
 from ..explorer.session import PageSession
 from ..explorer.worker import Encoded, encode
-from ..gpu.clang_in_tab import Report, find_clang
+from ..gpu.clang_in_tab import NotFetched, Report, find_clang
 from ..simulator import Result
 from ..simulator.cuda_source import compile_cuda, has_compiler
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.ptx.linker import read_modules
-from ..simulator.ptx.syntax import plain_name
+from ..simulator.ptx.syntax import kernel_names
 from ..views.kernel_listings import ptx_listing
 from .output import one_line
 from .simulate_commands import array_changes, launch_sizes, parse_value
@@ -70,7 +69,8 @@ class KernelTab:
             names = self._names(source)
             kernel = self._build(source, name if name in names else "".join(names[:1]))
         except PtxlabError as error:
-            return [encode({"method": "described", "names": names, **_problem(error)})]
+            again = isinstance(error, NotFetched)  # which asking again may mend
+            return [encode({"method": "described", "names": names, "again": again, **_problem(error)})]
         directives = kernel.function.directives
         block = directives.get("reqntid") or directives.get("maxntid") or ()
         parameters = [
@@ -140,10 +140,10 @@ class KernelTab:
         clang = find_clang()
         if clang is not None and self._report is not None:
             clang.load(self._report)
-        entries = read_modules((compile_cuda(source, TARGET, file=FILE).ptx,)).entries
-        if not entries:
+        names = kernel_names(compile_cuda(source, TARGET, file=FILE).ptx)
+        if not names:
             raise PtxlabError("there is no kernel: a kernel is a __global__ function")
-        return [plain_name(entry) for entry in entries]
+        return names
 
     def _build(self, source: str, name: str) -> Kernel:
         """The kernel, which is kept for the next request."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, error_of, quoted
 from ..gpu.clang import INSTALL
+from ..gpu.clang_in_tab import NotFetched
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
 from ..question import Unanswered, with_code
@@ -158,6 +159,8 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
     try:
         with readers_time():
             return compiled_kernel(source)
+    except NotFetched as error:
+        raise Unanswered(f"{error}.") from None
     except PtxlabError as error:
         raise WrongForm(_sentence(error)) from None
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import PtxlabError, quoted
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target
-from .clang_in_tab import find_clang
+from .clang_in_tab import NotFetched, find_clang
 from .compiler import MAX_LOG, SOURCE_NAME, check_text, reads_only
 from .disk_cache import key_of, read_entry, write_entry
 from .standard_headers import LIBRARY_HEADERS, STANDARD_HEADERS
@@ -33,7 +33,7 @@ Translator = Callable[[str, str], str]
 _tab_compiler: TabCompiler | None = find_clang()
 
 _HEADER = "cuda_for_clang.h"
-_SOURCE, _OUTPUT, _FOLDER = "kernel.cu", "kernel.ll", "headers"
+_SOURCE, _IR, _PTX, _FOLDER = "kernel.cu", "kernel.ll", "kernel.ptx", "headers"
 #: Headers of CUDA whose contents the header has in any case.
 _CUDA_HEADERS = (
     "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "device_functions.h",
@@ -87,7 +87,7 @@ def use_tab_compiler(compile: TabCompiler | None) -> None:
 
     It gets Clang's arguments, which begin with -cc1 and name the file to write, and the files that Clang
     reads, by path. It returns the text of LLVM IR. If Clang refuses the source, it raises a `PtxlabError`
-    with Clang's messages.
+    with Clang's messages; if there is no Clang to ask, a `NotFetched`.
     """
     global _tab_compiler
     _tab_compiler = compile
@@ -159,20 +159,22 @@ def arguments(target: str, options: Sequence[str] = ()) -> list[str]:
     rough_root = fast if switches["prec-sqrt"] is None else not switches["prec-sqrt"]
     flags = [
         "-cc1", "-triple", "nvptx64-nvidia-cuda", "-target-cpu", target,
-        "-target-feature", f"+ptx{version.major}{version.minor}",
-        "-fcuda-is-device", "-fms-extensions", f"-std={switches['std']}", "-x", "cuda", "-O2", "-w",
-        "-mllvm", _UNROLLING, "-debug-info-kind=line-directives-only", "-nostdsysteminc", "-nobuiltininc",
+        "-target-feature", f"+ptx{version.major}{version.minor}", "-O2", "-w", "-mllvm", _UNROLLING,
         f"-ffp-contract={'off' if switches['fmad'] is False else 'fast'}",
+    ]  # fmt: skip
+    if rough_division and _tab_compiler is None:
+        flags += ["-mllvm", "-nvptx-prec-divf32=1"]  # division is div.full, as in NVRTC
+    flags += [
+        _FRONT_END, "-fms-extensions", f"-std={switches['std']}", "-x", "cuda",
+        "-debug-info-kind=line-directives-only", "-nostdsysteminc", "-nobuiltininc",
         "-isystem", _FOLDER, "-include", f"{_FOLDER}/{_HEADER}", "-D", "__CUDACC__", "-D", "__CUDACC_RTC__",
     ]  # fmt: skip
     if switches["rdc"]:
         flags += ["-fgpu-rdc"]
     if flush:
         flags += ["-fdenormal-fp-math-f32=preserve-sign,preserve-sign", "-D", "PTXLAB_FTZ"]
-    if rough_division:
-        # with its own back end, division is div.full as in NVRTC; in a tab the mark of LLVM IR says so
-        own = _tab_compiler is None
-        flags += ["-mllvm", "-nvptx-prec-divf32=1"] if own else ["-fapprox-func"]
+    if rough_division and _tab_compiler is not None:
+        flags += ["-fapprox-func"]  # a mark of LLVM IR, which the translator reads
     if rough_root:
         flags += ["-D", "PTXLAB_APPROXIMATE_ROOT"]
     if fast:
@@ -180,6 +182,8 @@ def arguments(target: str, options: Sequence[str] = ()) -> list[str]:
     return [*flags, *macros]
 
 
+#: The first argument that concerns C++ alone: those before it are for Clang's back end, too.
+_FRONT_END = "-fcuda-is-device"
 #: As NVRTC, Clang unrolls loops whose arrays can then be registers.
 _UNROLLING = "-unroll-threshold=2000"
 #: The PTX ISA of Clang's output, for targets that need no later one: every driver of CUDA 13 knows it.
@@ -270,7 +274,7 @@ def compile_ptx(
     try:
         ptx = _run(files, flags, target, file, translate, has_clusters)
     except PtxlabError as error:
-        if not any(_HOST_FUNCTION in note for note in error.__notes__):
+        if not any(_HOST_FUNCTION in note for note in getattr(error, "__notes__", ())):
             raise
         # As with NVRTC, a function without __device__ is for the device, too. Clang then does not take
         # explicit instantiations of kernels, so this is not so for every source.
@@ -298,12 +302,13 @@ def _run(
     has_clusters: bool,
 ) -> str:
     """The PTX of the source among the files."""
-    to_ir = [*flags, "-emit-llvm", _SOURCE, "-o", _OUTPUT]
     if _tab_compiler is not None:
         if translate is None:
             raise PtxlabError("in a browser's tab Clang needs a translator of LLVM IR")
         try:
-            ir = _tab_compiler(to_ir, files)
+            ir = _tab_compiler([*flags, "-emit-llvm", _SOURCE, "-o", _IR], files)
+        except NotFetched:
+            raise
         except PtxlabError as error:
             raise _refusal(target, str(error), file) from None
         return _with_clusters(translate(ir, target), ir)
@@ -312,14 +317,17 @@ def _run(
             path = Path(folder, *PurePosixPath(name).parts)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
-        output = Path(folder, _OUTPUT)
-        here = ["-iquote", str(Path.cwd())]
-        _run_program([*flags, *here, "-S", _SOURCE, "-o", _OUTPUT], folder, target, file)
-        ptx = output.read_text(encoding="utf-8")
+        front_end = [*flags, "-iquote", str(Path.cwd())]
+        back_end = flags[: flags.index(_FRONT_END)]
         ir = ""
-        if has_clusters:
-            _run_program([*to_ir[: len(flags)], *here, *to_ir[len(flags) :]], folder, target, file)
-            ir = output.read_text(encoding="utf-8")
+        if has_clusters:  # only the LLVM IR has them
+            _run_program([*front_end, "-emit-llvm", _SOURCE, "-o", _IR], folder, target, file)
+            ir = Path(folder, _IR).read_text(encoding="utf-8")
+            command = [*back_end, "-x", "ir", "-disable-llvm-passes", "-S", _IR, "-o", _PTX]
+        else:
+            command = [*front_end, "-S", _SOURCE, "-o", _PTX]
+        _run_program(command, folder, target, file)
+        ptx = Path(folder, _PTX).read_text(encoding="utf-8")
     return _with_clusters(_tidied(ptx), ir)
 
 

@@ -25,6 +25,10 @@ from .cuda_python import in_a_tab
 Report = Callable[[int, int], None]
 
 
+class NotFetched(PtxlabError):
+    """The compiler did not come over the network: the source may be right."""
+
+
 @dataclass(frozen=True)
 class Parts:
     """Where the compiler is: the addresses of parts of a zlib stream, and its bytes packed and unpacked."""
@@ -78,16 +82,22 @@ class TabClang:
         for address in parts.addresses:
             piece = _fetched(js, address)
             for at in range(0, len(piece), 1 << 18):  # what Python holds at a time, its memory never shrinks
-                text = stream.decompress(piece[at : at + (1 << 18)])
+                try:
+                    text = stream.decompress(piece[at : at + (1 << 18)])
+                except zlib.error:  # the answer of another server, such as a page that asks to log in
+                    raise _not_fetched(address, "what came is something else;") from None
                 code.subarray(unpacked, unpacked + len(text)).assign(text)
                 unpacked += len(text)
             packed += len(piece)
             report(packed, parts.packed)
         if unpacked != parts.unpacked:
-            raise PtxlabError(
-                f"of the compiler's {parts.unpacked:,} bytes {unpacked:,} came: reload the page"
+            raise _not_fetched(
+                parts.addresses[-1], f"{unpacked:,} of {parts.unpacked:,} bytes came; reload the page and"
             )
-        self._module = js.WebAssembly.Module.new(code)
+        try:
+            self._module = js.WebAssembly.Module.new(code)
+        except Exception as error:  # of JavaScript: there is too little memory
+            raise PtxlabError(f"Clang does not start in this tab: {_first_line(error)}") from None
         script = resources.files(__package__).joinpath("clang_wasi.js").read_text(encoding="utf-8")
         self._run = pyodide.run_js(script.replace("export default", "") + "runClang")
 
@@ -106,7 +116,7 @@ class TabClang:
         try:
             done = self._run(self._module, to_js(["clang", *words]), to_js(files), output)
         except Exception as error:  # of JavaScript: Clang trapped, or nests deeper than this browser's stack
-            return "", f"Clang failed on this source: {str(error).strip().splitlines()[0]}"
+            return "", f"Clang failed on this source: {_first_line(error)}"
         return ("", done.messages) if done.status else (done.text, "")
 
 
@@ -121,11 +131,12 @@ def print_progress(done: int, total: int) -> None:
     """A sentence before the first part, and a line that changes.
 
     >>> print_progress(0, 22_800_000)
-    Clang 22, which compiles C++ in this tab, is downloaded once: 22.8 MB.
+    Clang 22 compiles C++ in this tab. It is loaded once, 22.8 MB, and kept by the browser.
     """
     if done == 0:
         size = f"{total / 1e6:.1f} MB"
-        print(f"Clang 22, which compiles C++ in this tab, is downloaded once: {size}.", flush=True)
+        kept = f"It is loaded once, {size}, and kept by the browser."
+        print(f"Clang 22 compiles C++ in this tab. {kept}", flush=True)
     else:
         end = "\n" if done == total else "\r"
         print(f"{done / 1e6:.1f} of {total / 1e6:.1f} MB", end=end, flush=True)
@@ -142,6 +153,17 @@ def _fetched(js: Any, address: str) -> bytes:
     else:
         status = str(request.status)
     if status != "200":
-        raise PtxlabError(f"the compiler cannot be loaded, {address}: {status}; PTX needs none")
+        raise _not_fetched(address, f"{status};")
     content: bytes = request.response.to_bytes()
     return content
+
+
+def _not_fetched(address: str, reason: str) -> NotFetched:
+    return NotFetched(
+        f"Clang, the compiler of C++ in this tab, could not be fetched from {address}: {reason} try again, "
+        "nothing that you typed is lost"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -18,6 +18,7 @@ import ptxlab
 from ptxlab.explorer.worker import DEFAULT
 from tests.browser.gestures import press, swipe
 from tests.browser.test_accessible_browser import AXE, complaints
+from tools import clang
 from tools.jupyter import until as until_it_holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -268,7 +269,7 @@ def test_every_page_has_a_policy(site: Path) -> None:
     )
 
 
-def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any) -> None:
+def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any, site: Path) -> None:
     """The compiler comes when it is asked for; PTX is beside its lines, and a link opens the same again."""
     page = tab("kernel.html")
     if not page.locator(".kernel-languages").is_visible():
@@ -277,7 +278,12 @@ def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any) -> None:
     wait_for_python(page)
     assert "22.6 MB" in page.inner_text(".kernel-offer")
     assert not [url for url in page.evaluate(KEPT) if "/clang/" in url]
+    parts, hidden = site / "try" / clang.FOLDER, site / "try" / "not here"
+    parts.rename(hidden)
     page.get_by_role("button", name="Load Clang and compile").click()
+    page.wait_for_selector(".kernel-ptx .answer-problem:has-text('00.bin: 404; try again')", timeout=PATIENCE)
+    hidden.rename(parts)
+    page.get_by_role("button", name="Try again").click()
     start = time.perf_counter()
     page.wait_for_selector(".kernel-ptx-rows", timeout=PATIENCE)
     first = time.perf_counter() - start

@@ -110,6 +110,26 @@ def test_a_second_compilation_comes_from_the_cache(monkeypatch: pytest.MonkeyPat
         ptxlab.kernel(f"{_TWICE}//", compiler="clang")
 
 
+@needs_clang
+def test_a_kernel_with_clusters_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its LLVM IR, which alone has the size of the clusters, goes to the back end: with the same lines."""
+    commands: list[list[str]] = []
+    run_program = clang._run_program
+
+    def note(words: list[str], folder: str, target: str, file: str) -> None:
+        commands.append(words)
+        run_program(words, folder, target, file)
+
+    monkeypatch.setattr(clang, "_run_program", note)
+    monkeypatch.setattr(clang, "read_entry", lambda entry: None)
+    plain = ptxlab.kernel(_TWICE, options=["--use_fast_math"], compiler="clang")
+    source = _TWICE.replace("void", "void __cluster_dims__(2, 1, 1)")
+    kernel = ptxlab.kernel(source, options=["--use_fast_math"], compiler="clang")
+    assert [words.count("kernel.cu") for words in commands] == [1, 1, 0]
+    assert plain.cluster == (1, 1, 1) and kernel.cluster == (2, 1, 1)
+    assert kernel.source_lines == plain.source_lines > {2}
+
+
 @pytest.mark.parametrize(
     ("option", "flags"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,13 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, lessons
+from ptxlab.cli.kernel_page import KernelTab
 from ptxlab.gpu import clang
-from ptxlab.gpu.clang_in_tab import Parts, TabClang, find_clang, parts_of, print_progress
+from ptxlab.gpu.clang_in_tab import NotFetched, Parts, TabClang, find_clang, parts_of, print_progress
+from ptxlab.simulator import cuda_source
+from tests.cases import each
+from tests.course.answers import completed
 from tools import clang as parts
 from tools import npm
 
@@ -171,7 +176,7 @@ def test_it_is_loaded_once_and_a_source_is_compiled_once(
     module, words, files, output = browser.calls[0]
     assert (module, words[0], files, output) == ("module", "clang", (("kernel.cu", "int i;"),), "kernel.ll")
     said = capsys.readouterr().out
-    assert said.startswith("Clang 22, which compiles C++ in this tab, is downloaded once: 0.0 MB.\n")
+    assert said.startswith("Clang 22 compiles C++ in this tab. It is loaded once, 0.0 MB, and kept by")
     tab(WORDS, {"kernel.cu": "int j;"})
     assert len(browser.calls) == 2 and capsys.readouterr().out == ""
 
@@ -188,22 +193,59 @@ def test_what_clang_refuses_has_its_messages(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_part_that_does_not_come_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no fault of the source: not for `ptxlab.kernel`, nor for an exercise, nor on the page."""
     browser = Browser({"a/0.bin": PACKED[:HALF]})
     browser.install(monkeypatch)
     tab = TabClang(PARTS)
-    with pytest.raises(PtxlabError, match=r"the compiler cannot be loaded, a/1\.bin: 404"):
+    sentence = r"^Clang, .*, could not be fetched from a/1\.bin: 404; try again, nothing .* is lost"
+    with pytest.raises(NotFetched, match=sentence):
         tab(WORDS, {})
+    clang.use_tab_compiler(tab)
+    monkeypatch.setattr(cuda_source, "find_compiler", lambda name=None: "clang")
+    try:
+        with pytest.raises(NotFetched, match=sentence):
+            ptxlab.kernel(SOURCE)
+        verdict = lessons.exercise("03.1").check(completed("03.1", "y[0] = a;"))
+        assert verdict.state == "not yet" and re.match(sentence, verdict.text)
+        [(text, _)] = KernelTab().describe(json.dumps({"source": SOURCE, "name": ""}))
+        shown = json.loads(text)
+        assert re.match(sentence, shown["problem"]) and shown["again"] and not shown["line"]
+    finally:
+        clang.use_tab_compiler(None)
     browser.files = FILES
     assert tab(WORDS, {}) == "IR"
-    shorter = TabClang(Parts(("a/0.bin",), HALF, len(CODE)))
-    with pytest.raises(PtxlabError, match="reload the page"):
-        shorter.load(lambda done, total: None)
+
+
+@each(
+    "files, sentence",
+    [
+        ({"a/0.bin": PACKED[:HALF], "a/1.bin": b""}, "bytes came; reload the page and try again"),
+        ({"a/0.bin": b"<html>", "a/1.bin": b""}, "fetched from a/0.bin: what came is something else"),
+    ],
+)
+def test_a_part_that_is_something_else(
+    files: dict[str, bytes], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Browser(files).install(monkeypatch)
+    with pytest.raises(NotFetched, match=sentence):
+        TabClang(PARTS).load(lambda done, total: None)
+
+
+def test_a_browser_with_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(code: Buffer) -> str:
+        raise RuntimeError("RangeError: WebAssembly.Module(): Out of memory\n  at ...")
+
+    browser = Browser(FILES)
+    browser.module = refuse  # type: ignore[method-assign]
+    browser.install(monkeypatch)
+    with pytest.raises(PtxlabError, match=r"^Clang does not start in this tab: RangeError: .*memory$"):
+        TabClang(PARTS)(WORDS, {})
 
 
 def test_progress_and_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     for done in (0, 11_000_000, 22_000_000):
         print_progress(done, 22_000_000)
-    assert capsys.readouterr().out.splitlines()[0].endswith("once: 22.0 MB.")
+    assert "once, 22.0 MB, and" in capsys.readouterr().out.splitlines()[0]
     listing = json.dumps({"addresses": ["https://a.example/0.bin"], "packed": 1, "unpacked": 2})
     assert parts_of(listing, "https://b.example/try/worker.js").addresses == ("https://a.example/0.bin",)
     assert find_clang() is None  # this is no tab

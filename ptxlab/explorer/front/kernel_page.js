@@ -373,10 +373,10 @@ class KernelPage {
 
   /**
    * @param {{ names: string[], name?: string, parameters?: KernelParameter[], block?: string, shared?: string,
-   *   problem: string, line?: number, ptx?: { lines: string[], sources: number[] }, compiler?: string,
-   *   seconds?: number }} described
+   *   problem: string, line?: number, again?: boolean, ptx?: { lines: string[], sources: number[] },
+   *   compiler?: string, seconds?: number }} described
    */
-  describe({ names, name, parameters, block, shared, problem, line, ptx, compiler, seconds }) {
+  describe({ names, name, parameters, block, shared, problem, line, again, ptx, compiler, seconds }) {
     this.isBusy = false;
     if (this.isStale) {
       this.isStale = false;
@@ -393,7 +393,8 @@ class KernelPage {
       this.editor.shade(this.ptx.shades);
       this.light(this.editor.caretLines(), true);
     } else if (isCuda) {
-      this.ptx.showProblem(problem, line ? () => this.editor.selectLine(line) : null);
+      const show = line ? () => this.editor.selectLine(line) : null;
+      this.ptx.showProblem(problem, show, again ? () => this.askForParameters() : null);
       this.editor.shade(new Map());
     }
     this.page.dataset.compiled = compiler ? String(seconds) : "";

@@ -80,13 +80,18 @@ export class KernelPtx {
     this.body.replaceChildren(rowsBox);
   }
 
-  /** @param {string} problem @param {(() => void) | null} show the line that it is about */
-  showProblem(problem, show) {
+  /**
+   * @param {string} problem
+   * @param {(() => void) | null} show the line that it is about
+   * @param {(() => void) | null} again asks once more
+   */
+  showProblem(problem, show, again) {
     this.said.textContent = "not compiled";
     this.shades = new Map();
     const box = make("div", "kernel-offer");
     make("p", "answer-problem", box, { text: problem, role: "alert" });
     if (show) makeButton(box, "ask-example", "show the line", show);
+    if (again) makeButton(box, "ask-go", "Try again", again);
     this.body.replaceChildren(box);
   }
 

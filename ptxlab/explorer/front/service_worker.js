@@ -37,10 +37,10 @@ async function keepAll() {
 }
 
 async function dropOld() {
-  const kept = [cacheName, compilers + compilerFolder()];
-  const old = (await caches.keys()).filter(
-    (name) => (name.startsWith(`${scope}#`) || name.startsWith(compilers)) && !kept.includes(name),
-  );
+  const isOld = (/** @type {string} */ name) =>
+    (name.startsWith(`${scope}#`) && name !== cacheName) ||
+    (keptFiles.compiler !== "" && name.startsWith(compilers) && name !== compilers + compilerFolder());
+  const old = (await caches.keys()).filter(isOld);
   await Promise.all(old.map((name) => caches.delete(name)));
   await worker.clients.claim();
 }

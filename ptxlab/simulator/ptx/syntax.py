@@ -59,6 +59,15 @@ def plain_name(name: str) -> str:
     return "::".join(identifiers) or name
 
 
+def kernel_names(ptx: str) -> list[str]:
+    """The kernels in the PTX of a compiler, as the source calls them, without reading the rest.
+
+    >>> kernel_names(".visible .entry _Z5twicePf(\\n.param .u64 x\\n) { ret; }")
+    ['twice']
+    """
+    return [plain_name(name) for name in re.findall(r"^[^\n/]*\.entry\s+([\w$]+)", ptx, re.MULTILINE)]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
     """Where an instruction comes from, by `.loc`; `inlined_at` is the location of an inlined call."""
