@@ -317,6 +317,26 @@ class Memory:
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
 
+    def check_aligned(
+        self,
+        instruction: PtxInstruction,
+        kind: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        sizes: NDArray[np.int64],
+        alignment: int,
+    ) -> None:
+        """Refuse accesses of several bytes, `sizes` by each thread, at addresses that are not aligned.
+
+        Threads that access no byte may have any address.
+        """
+        signed = addresses.astype(np.int64, copy=False)
+        wrong = (sizes > 0) & (signed % alignment != 0)
+        if wrong.any():
+            width = int(sizes[wrong][0])
+            request = _Request(instruction, kind, threads, signed, width)
+            self._refuse(request, wrong, f"is not a multiple of {alignment}", "misaligned")
+
     def bytes_at(self, address: int, size: int) -> NDArray[np.uint8] | None:
         """Bytes of a buffer at a generic address; None if they belong to no buffer."""
         buffer = self.buffer_at(address)

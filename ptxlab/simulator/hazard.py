@@ -220,10 +220,12 @@ _KINDS = (
         "undefined behaviour",
         "A thread comes to a trap that the compiler put in place of code without defined behaviour, or to "
         "where it left out such code, or calls an address where no function begins, or writes to "
-        "__constant__ memory; this ends the simulation",
-        "a pointer to memory that may be accessed so, or to a function",
+        "__constant__ memory, or passes a number of bytes that an asynchronous copy does not take; this ends "
+        "the simulation",
+        "a pointer to memory that may be accessed so, or to a function; a size that the copy takes",
         "memcheck",
-        published="the C++ standard; a GPU ends such kernels",
+        published="the C++ standard; a GPU ends such kernels. For numbers of bytes the PTX ISA, "
+        '"cp.async", "cp.async.bulk", "cp.reduce.async.bulk"',
         found_in=("device_memory.py", "machine.py", "instructions/control.py"),
     ),
     HazardKind(

@@ -15,6 +15,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator import Hazard, HazardError
 from ptxlab.simulator.kernel import Kernel
+from tests.assembler import COMPILERS, Compiler
 from tests.cases import each
 from tests.texts import filled, replaced
 
@@ -330,3 +331,83 @@ def test_registers_bound_the_blocks_that_run_at_a_time() -> None:
     assert many.simulate(264, 1024, np.zeros(1, np.int32), show=False).hazards == []
     with pytest.raises(HazardError, match=r"runs 264 blocks .* \(2 on each of 132 SMs, bound by \w+\)"):
         many.simulate(265, 1024, np.zeros(1, np.int32), show=False)
+
+
+# -- sizes and addresses of asynchronous copies --------------------------------------------------------------
+
+_REDUCE = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [d], [s], SIZE;"
+_REDUCE_HALVES = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [d], [s], SIZE;"
+_STORE = "cp.async.bulk.global.shared::cta.bulk_group [d], [s], SIZE;"
+_PARTIAL = "cp.async.cg.shared.global [s], [d], 16, SIZE;"
+_PARTIAL_8 = "cp.async.ca.shared.global [s], [d], 8, SIZE;"
+_WHOLE = "cp.async.ca.shared.global [s], [d], SIZE, 4;"
+
+
+def _copying(copy: str, size: str, source: int = 0, target: int = 0) -> str:
+    """A kernel whose first thread copies, in shared memory from byte `source` or to byte `target` on."""
+    to, origin = ("s", "d") if "cp.async.c" in copy else ("d", "s")
+    copy = filled(copy, SIZE=size).replace(f"[{origin}]", f"[{origin}+{source}]")
+    return f"""\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u32 size) {{
+.reg .b32 s, t, n; .reg .b64 d; .reg .pred p;
+.shared .align 128 .b32 words[32];
+ld.param.u64 d, [x]; ld.param.u32 n, [size]; mov.u32 s, words; mov.u32 t, %tid.x;
+shl.b32 t, t, 2; add.u32 t, t, s; st.shared.u32 [t], 1; fence.proxy.async; bar.sync 0;
+setp.ne.u32 p, t, s; @p bra E;
+{copy.replace(f"[{to}]", f"[{to}+{target}]")}
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; cp.async.wait_all;
+E: ret; }}
+"""
+
+
+@each(
+    "copy, size, source, target, kind, sentence",
+    [
+        (_REDUCE, 32, 0, 0, "", ""),
+        (_REDUCE, 0, 4, 4, "", ""),
+        (_REDUCE, 20, 0, 0, "undefined behaviour", "copies 20 bytes, which is not a multiple of 16"),
+        (_REDUCE_HALVES, 6, 0, 0, "undefined behaviour", "copies 6 bytes, which is not a multiple of 16"),
+        (_STORE, 20, 0, 0, "undefined behaviour", "copies 20 bytes, which is not a multiple of 16"),
+        (_REDUCE, 32, 4, 0, "misaligned", r"reads 32 bytes at 0x\w+, which is not a multiple of 16"),
+        (_REDUCE, 32, 0, 8, "misaligned", r"updates 32 bytes at 0x\w+, which is not a multiple of 16"),
+        (_STORE, 32, 0, 8, "misaligned", r"writes 32 bytes at 0x\w+, which is not a multiple of 16"),
+        (_PARTIAL, 8, 0, 0, "", ""),
+        (_PARTIAL, 0, 4, 0, "", ""),  # it reads nothing, and any address is fine
+        (_PARTIAL, 8, 4, 0, "misaligned", r"reads 8 bytes at 0x\w+, which is not a multiple of 16"),
+        (_PARTIAL_8, 4, 2, 0, "misaligned", r"reads 4 bytes at 0x\w+, which is not a multiple of 8"),
+        (_PARTIAL, 32, 0, 0, "undefined behaviour", "reads 32 bytes and copies 16: src-size is at most"),
+        (_PARTIAL, -1, 0, 0, "undefined behaviour", "reads 4294967295 bytes and copies 16"),
+    ],
+)
+def test_sizes_and_addresses_of_asynchronous_copies(
+    copy: str, size: int, source: int, target: int, kind: str, sentence: str
+) -> None:
+    """PTX ISA, "cp.async", "cp.async.bulk", "cp.reduce.async.bulk", "Addresses as Operands"."""
+    kernel, values = ptxlab.kernel(_copying(copy, "n", source, target)), np.arange(64, dtype=np.uint32)
+    if not kind:
+        assert kernel.simulate(1, 32, values, size, show=False).hazards == []
+        return
+    with pytest.raises(HazardError, match=sentence) as error:
+        kernel.simulate(1, 32, values, size, show=False)
+    hazard = error.value.hazard
+    assert hazard is not None and hazard.kind == kind and hazard.lanes == (0,) and hazard.remedy
+
+
+@each("compiler", COMPILERS)
+@each("copy", (_REDUCE, _REDUCE_HALVES, _STORE, _WHOLE))
+@pytest.mark.slow
+def test_sizes_that_are_refused_are_those_that_the_assembler_refuses(compiler: Compiler, copy: str) -> None:
+    """An assembler sees sizes that are in the code."""
+    values, taken = np.arange(64, dtype=np.uint32), 0
+    for size in (0, 2, 4, 6, 8, 16, 20, 32):
+        text = _copying(copy, str(size))
+        try:
+            simulated = ptxlab.kernel(text).simulate(1, 32, values, 0, show=False).hazards == []
+        except PtxlabError:
+            simulated = False
+        assert simulated == (compiler.assemble(text, "sm_90a") is None), (size, copy)
+        taken += simulated
+    assert 0 < taken < 8

@@ -1,5 +1,7 @@
-"""`cp.async`, bulk copies, TMA, `clusterlaunchcontrol`. PTX ISA, "Data Movement and Conversion Instructions:
-Asynchronous copy", "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol".
+"""Instructions that copy while threads go on: `cp.async`, bulk copies, TMA; and `clusterlaunchcontrol`.
+
+PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy" and "Parallel Synchronization and
+Communication Instructions: clusterlaunchcontrol".
 
 A copy takes place when it is issued, and its completion is signalled at once: a kernel that waits correctly
 cannot tell the difference. Observers are notified of copies and waits, so that missing waits are found.
@@ -7,7 +9,8 @@ cannot tell the difference. Observers are notified of copies and waits, so that 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,15 @@ from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .builders import Context, builds, unsupported
+from .control import undefined
 from .loads import REDUCTIONS, atomic_update, combination, combined, plain_store
 from .mbarrier_builders import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .tma import Boxes, load_boxes, map_at, store_boxes
+
+_BULK_UNIT = 16  # bytes: sizes and addresses of bulk copies are multiples of it
+_MAX_ELEMENTS = 1 << 20  # of bulk copies in one access
+_GATHERED_ROWS = 4  # of tile::gather4 and tile::scatter4
 
 # -- cp.async ------------------------------------------------------------------------------------------------
 
@@ -37,7 +45,7 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
         raise unsupported(instruction)
     width = size.value
-    chosen: Read | None = None  # bytes that are read, the rest is 0; or whether none are
+    chosen: Read | None = None  # how many bytes are read, the others become 0; or whether none are
     if others and not any(part.endswith("cache_hint") for part in instruction.parts):
         is_predicate = isinstance(others[0], Register) and others[0].type == "pred"
         chosen = reader(others[0], 1 if is_predicate else 32, instruction, context)
@@ -54,10 +62,21 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     def load_part(
         machine: Machine, threads: Threads, sources: NDArray[Any], part: NDArray[Any]
     ) -> list[NDArray[Any]]:
-        """The words of a copy that reads fewer bytes than it writes; if none, any address is fine."""
+        """The words of a copy that may read fewer bytes than it writes; if none, any address is fine."""
         size = np.where(part, 0, width) if part.dtype == np.bool_ else part.astype(np.int64)
+        beyond = size > width
+        if beyond.any():
+            which = int(np.flatnonzero(beyond)[0])
+            thread = threads.batch.name(int(threads.indices[which]))
+            raise undefined(
+                instruction, threads.where(beyond),
+                f"{instruction.where}: {instruction.opcode}: {thread} reads {size[which]} bytes "
+                f"and copies {width}: src-size is at most cp-size",
+                remedy=f"a src-size of at most {width}",
+            )  # fmt: skip
+        machine.memory.check_aligned(instruction, "read", threads, sources, size, width)
         words = [np.zeros(threads.count, dtype=np.uint32) for _ in range(width // 4)]
-        whole = size >= width
+        whole = size == width
         if whole.any():
             ours = threads.where(whole)
             loaded = machine.memory.load(instruction, "global", ours, sources[whole], 32, width // 4)
@@ -81,7 +100,7 @@ _GROUPS = (
 
 
 @builds(*_GROUPS)
-def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
+def _commit_or_wait(instruction: PtxInstruction, context: Context) -> MachineStep:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
     kind = ".".join(part for part in instruction.parts if part != "read")
@@ -115,87 +134,148 @@ def _spaces(instruction: PtxInstruction) -> list[str]:
     return [names[part] for part in instruction.parts if part in names]
 
 
-@builds("cp.async.bulk")
-def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; the latter is atomic for each element."""
-    target, source, size, *others = instruction.operands
-    to, origin = _spaces(instruction)
-    places, sources = address(target, instruction, context), address(source, instruction, context)
+@dataclass(frozen=True)
+class _BulkElements:
+    """What bulk copies of several threads consist of: a source and a destination for each element."""
+
+    copiers: Threads
+    sizes: NDArray[np.int64]  # in bytes, of each copier's copy
+    copier: NDArray[np.intp]  # for each element: which of the copiers copies it
+    threads: Threads  # for each element: the thread that copies it
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+
+def _bulk_elements(
+    instruction: PtxInstruction, context: Context, width: int
+) -> Callable[[Machine, Frame, Threads], Iterator[_BulkElements]]:
+    """Reads the operands of bulk copies, checks them, and cuts the copies into elements of `width` bytes.
+
+    If there are many elements, some threads come after the others, so that no access is too large.
+    """
+    target, source, size, *_ = instruction.operands
+    places, origins = address(target, instruction, context), address(source, instruction, context)
     length = reader(size, 32, instruction, context)
-    barrier = None
-    if any(part.startswith("mbarrier") for part in instruction.parts):
-        barrier = address(others[0], instruction, context)
+    change = "atomic" if "reduce" in instruction.parts else "write"
+
+    def elements(machine: Machine, frame: Frame, threads: Threads) -> Iterator[_BulkElements]:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        wrong = sizes % _BULK_UNIT != 0
+        if wrong.any():
+            which = int(np.flatnonzero(wrong)[0])
+            thread = threads.batch.name(int(threads.indices[which]))
+            raise undefined(
+                instruction, threads.where(wrong),
+                f"{instruction.where}: {instruction.opcode}: {thread} copies {sizes[which]} bytes, which is "
+                f"not a multiple of {_BULK_UNIT}",
+                remedy=f"a size that is a multiple of {_BULK_UNIT}",
+            )  # fmt: skip
+        shared = machine.memory.shared_size - SHARED_START
+        if int(sizes.max()) > shared:
+            raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
+        starts = origins(machine, frame, threads).astype(np.int64)
+        ends = places(machine, frame, threads).astype(np.int64)
+        machine.memory.check_aligned(instruction, "read", threads, starts, sizes, _BULK_UNIT)
+        machine.memory.check_aligned(instruction, change, threads, ends, sizes, _BULK_UNIT)
+        counts = (sizes // width).astype(np.intp)  # np.repeat takes np.intp, of 32 bits in a browser
+        if int(counts.sum()) > _MAX_ELEMENTS and threads.count > 1:
+            half = np.arange(threads.count) < threads.count // 2
+            yield from elements(machine, frame, threads.where(half))
+            yield from elements(machine, frame, threads.where(~half))
+            return
+        copier = np.repeat(np.arange(threads.count), counts)
+        steps = width * (np.arange(len(copier)) - np.repeat(np.cumsum(counts) - counts, counts))
+        repeated = Threads.listed(threads.batch, threads.indices[copier])
+        yield _BulkElements(threads, sizes, copier, repeated, starts[copier] + steps, ends[copier] + steps)
+
+    return elements
+
+
+@builds("cp.async.bulk")
+def _bulk_copy(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`cp.async.bulk` of a row of bytes."""
+    others = instruction.operands[3:]
+    to, origin = _spaces(instruction)
+    elements = _bulk_elements(instruction, context, _BULK_UNIT)
+    barrier = _bulk_barrier(instruction, context)
     mask = None
     if "multicast::cluster" in instruction.parts:
         mask = reader(others[1], 16, instruction, context)
     chosen_bytes = reader(others[-1], 16, instruction, context) if "cp_mask" in instruction.parts else None
-    reduces = instruction.parts[1] == "reduce"
-    bits, count = 32, 4  # of an element, and elements that are copied together
-    combine = None
-    if reduces:
-        bits, count = type_bits(instruction.parts[-1]) or 32, 1
-        kind = next(part for part in instruction.parts if part in REDUCTIONS)
-        combine = combination(instruction, kind, instruction.parts[-1], to)
-    width = bits // 8 * count
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        sizes = length(machine, frame, threads).astype(np.int64)
-        if not reduces and (sizes % 16).any():
-            raise PtxlabError(f"{int(sizes[sizes % 16 != 0][0])} bytes: bulk copies take multiples of 16")
-        shared = machine.memory.shared_size - SHARED_START
-        if int(sizes.max()) > shared:
-            raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
-        pieces = (sizes // width).astype(np.intp)  # np.repeat takes np.intp, of 32 bits in a browser
-        if int(pieces.sum()) > _MAX_PIECES and threads.count > 1:
-            half = np.arange(threads.count) < threads.count // 2
-            for some in (threads.where(half), threads.where(~half)):
-                execute(machine, frame, some)
-            return
-        which = np.repeat(np.arange(threads.count), pieces)
-        steps = width * (np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
-        repeated = Threads.listed(threads.batch, threads.indices[which])
-        read_from = sources(machine, frame, threads)[which] + steps
-        write_to = places(machine, frame, threads)[which] + steps
-        words = machine.memory.load(instruction, origin, repeated, read_from, bits, count, "async")
-        masks = read_masks(mask, machine, frame, threads)
-        if combine is not None:
-            update = combined(combine, words)
-            machine.memory.update(instruction, to, repeated, write_to, bits, update)
-        elif chosen_bytes is not None:
-            content = np.stack(words, axis=-1).view(np.uint8)
-            bits_of_mask = chosen_bytes(machine, frame, threads)[which]
-            for byte in range(content.shape[1]):
-                chosen = bits_of_mask >> np.uint16(byte) & 1 != 0
-                writers = Threads.listed(threads.batch, repeated.indices[chosen])
-                values = [content[chosen, byte]]
-                machine.memory.store(instruction, to, writers, write_to[chosen] + byte, values, "async")
-        elif masks is None:
-            machine.memory.store(instruction, to, repeated, write_to, words, "async")
-        else:
-            for rank in range(machine.batch.grid.cluster_size):
-                chosen = masks[which] >> rank & 1 != 0
-                writers = Threads.listed(threads.batch, repeated.indices[chosen])
-                values = [word[chosen] for word in words]
-                targets = in_block(write_to[chosen], rank)
-                machine.memory.store(instruction, to, writers, targets, values, "async")
-        if barrier is not None:
-            change = BarrierChange.receive(sizes)
-            update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
+        for part in elements(machine, frame, threads):
+            words = machine.memory.load(
+                instruction, origin, part.threads, part.sources, 32, _BULK_UNIT // 4, "async"
+            )
+            masks = read_masks(mask, machine, frame, part.copiers)
+            if chosen_bytes is not None:
+                content = np.stack(words, axis=-1).view(np.uint8)
+                bits_of_mask = chosen_bytes(machine, frame, part.copiers)[part.copier]
+                for byte in range(_BULK_UNIT):
+                    chosen = bits_of_mask >> np.uint16(byte) & 1 != 0
+                    writers = Threads.listed(threads.batch, part.threads.indices[chosen])
+                    values = [content[chosen, byte]]
+                    machine.memory.store(
+                        instruction, to, writers, part.targets[chosen] + byte, values, "async"
+                    )
+            elif masks is None:
+                machine.memory.store(instruction, to, part.threads, part.targets, words, "async")
+            else:
+                for rank in range(machine.batch.grid.cluster_size):
+                    chosen = masks[part.copier] >> rank & 1 != 0
+                    writers = Threads.listed(threads.batch, part.threads.indices[chosen])
+                    values = [word[chosen] for word in words]
+                    targets = in_block(part.targets[chosen], rank)
+                    machine.memory.store(instruction, to, writers, targets, values, "async")
+            if barrier is not None:
+                change = BarrierChange.receive(part.sizes)
+                places = barrier(machine, frame, part.copiers)
+                update_in_blocks(machine, instruction, part.copiers, places, change, masks)
 
     return MachineStep(instruction, execute)
 
 
-_MAX_PIECES = 1 << 20  # of bulk copies in one access
-_GATHERED = 4  # rows of tile::gather4 and tile::scatter4
+@builds("cp.reduce.async.bulk")
+def _bulk_reduction(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`cp.reduce.async.bulk`: an atomic operation for each element of a row."""
+    type_name = instruction.parts[-1]
+    bits = type_bits(type_name) or 32
+    to, origin = _spaces(instruction)
+    elements = _bulk_elements(instruction, context, bits // 8)
+    barrier = _bulk_barrier(instruction, context)
+    kind = next(part for part in instruction.parts if part in REDUCTIONS)
+    combine = combination(instruction, kind, type_name, to)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        for part in elements(machine, frame, threads):
+            words = machine.memory.load(instruction, origin, part.threads, part.sources, bits, 1, "async")
+            update = combined(combine, words)
+            machine.memory.update(instruction, to, part.threads, part.targets, bits, update)
+            if barrier is not None:
+                change = BarrierChange.receive(part.sizes)
+                places = barrier(machine, frame, part.copiers)
+                update_barriers(machine, instruction, part.copiers, places, change)
+
+    return MachineStep(instruction, execute)
 
 
-@builds("cp.async.bulk.tensor")
-def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
+def _bulk_barrier(instruction: PtxInstruction, context: Context) -> Read | None:
+    """The mbarrier that a bulk copy signals, if it has one."""
+    if any(part.startswith("mbarrier") for part in instruction.parts):
+        return address(instruction.operands[3], instruction, context)
+    return None
+
+
+@builds("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
+def _tensor_copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
     to, _ = _spaces(instruction)
     parts = instruction.parts
-    columns = any(part in ("im2col", "im2col_no_offs") for part in parts)
-    rows = _GATHERED if any(part in ("tile::gather4", "tile::scatter4") for part in parts) else 0
+    is_im2col = any(part in ("im2col", "im2col_no_offs") for part in parts)
+    gathered_rows = (
+        _GATHERED_ROWS if any(part in ("tile::gather4", "tile::scatter4") for part in parts) else 0
+    )
     if any(part.startswith("im2col::") for part in parts):
         raise unsupported(instruction)
     loads = to == "shared"
@@ -208,7 +288,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
     box_place = address(shared_operand, instruction, context)
     barrier = address(others[0], instruction, context) if loads else None
     offsets: tuple[Read, ...] = ()
-    if columns and loads:
+    if is_im2col and loads:
         vector = others.pop(1)
         offsets = readers(items_of(vector), 16, instruction, context)
     mask = None
@@ -224,15 +304,17 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
         tensors = [map_at(machine.launch, place) for place in places.tolist()]
         corners = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         for tensor in tensors:
-            _check_mode(tensor, corners.shape[1], columns, rows)
+            _check_mode(tensor, corners.shape[1], is_im2col, gathered_rows)
         starts = corners[:, ::-1].astype(np.int64)
-        if columns:
+        if is_im2col:
             shifts = np.zeros((threads.count, starts.shape[1] - 2), dtype=np.int64)
             for axis, read in enumerate(reversed(offsets)):
                 shifts[:, axis] = read(machine, frame, threads)
             starts = np.concatenate([shifts, starts], axis=1)
-        boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
-        sizes = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
+        boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), gathered_rows)
+        sizes = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(
+            gathered_rows, 1
+        )
         masks = read_masks(mask, machine, frame, threads)
         if not loads:
             store_boxes(machine.memory, instruction, threads, boxes, reduction)
@@ -251,22 +333,22 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -> None:
+def _check_mode(tensor: TensorMap, coordinates: int, is_im2col: bool, gathered_rows: int) -> None:
     """Refuse a tensor map that the instruction does not take."""
-    if columns != isinstance(tensor, Im2colMap):
-        kind, other = ("tiled", "im2col") if columns else ("of im2col", "tiled")
+    if is_im2col != isinstance(tensor, Im2colMap):
+        kind, other = ("tiled", "im2col") if is_im2col else ("of im2col", "tiled")
         raise PtxlabError(f"the tensor map is {kind}, and the instruction takes one that is {other}")
-    if rows and (tensor.rank != 2 or tensor.box[0] != 1):
+    if gathered_rows and (tensor.rank != 2 or tensor.box[0] != 1):
         raise PtxlabError(
             f"the tensor map has a box of {tensor.box}; tile::gather4 and tile::scatter4 take two axes, and "
             "a box of one row"
         )
-    if not rows and tensor.rank != coordinates:
+    if not gathered_rows and tensor.rank != coordinates:
         raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
 @builds("st.async", "red.async")
-def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
+def _store_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`st.async` and `red.async`: to a block of the cluster; an mbarrier there counts the bytes.
 
     Without an mbarrier they are strong ones to global memory, which release.

@@ -88,9 +88,9 @@ def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-def undefined(instruction: PtxInstruction, threads: Threads, sentence: str) -> HazardError:
+def undefined(instruction: PtxInstruction, threads: Threads, sentence: str, remedy: str = "") -> HazardError:
     """Threads do what has no meaning, which ends the simulation."""
-    violation = Violation("undefined behaviour", instruction, threads.indices, sentence)
+    violation = Violation("undefined behaviour", instruction, threads.indices, sentence, remedy=remedy)
     return HazardError(sentence, hazard_of(threads.batch, violation))
 
 
