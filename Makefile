@@ -73,8 +73,9 @@ format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the notebooks and build the site into site/ (minutes)
+docs: $(VENV)/docs.stamp  ## update the README's table and answers and the numbers in prose, execute the notebooks and build the site into site/ (minutes)
 	$(RUN) -m tools.readme
+	$(RUN) -m tools.numbers --write
 	$(RUN) -m tools.site
 
 # PYODIDE=https://... names where Pyodide is; OFFLINE=1 brings it along, with the wheels of PTXLAB_WASM
