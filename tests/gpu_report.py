@@ -47,12 +47,11 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.product_form import ProductForm
 from ptxlab.isa.targets import chip_of_target
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import TensorInstruction, TensorTransfer
 from ptxlab.isa.tensor_operand import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
-from ptxlab.tcgen05_instruction import TensorTransfer
 from tests.gpu.tensor_kernels import cases as tensor_cases
 
 FORMAT = 1
@@ -125,7 +124,7 @@ def side_by_side(registers: NDArray[Any] | tuple[NDArray[Any], ...]) -> NDArray[
 def model_of(ins: ProductForm, target: str) -> str | None:
     """The model of this target's arithmetic, if there is one for the instruction."""
     chip = chip_of_target(target)
-    if chip is None and isinstance(ins, Tcgen05Mma):
+    if chip is None and isinstance(ins, TensorInstruction):
         chip = "sm_100"  # as is assumed of sm_107
     return chip if chip is not None and has(ins, chip) else None
 
@@ -158,7 +157,7 @@ class Golden:
         for category in self.categories:
             operands = inputs.make(self.form, category, self.count, SEED, self.modifiers.selector)
             operands = replace(operands, modifiers=self.modifiers)
-            if isinstance(self.form, Tcgen05Mma) and self.form.decompress:
+            if isinstance(self.form, TensorInstruction) and self.form.decompress:
                 operands = replace(operands, b=_of_eight_values(operands.b))
             results[category] = compared(runner.product(operands), self._expected(runner, operands))
         return {
@@ -216,7 +215,7 @@ def unpacked(text: str) -> NDArray[np.uint32]:
 
 def named(form: Form) -> dict[str, Any]:
     """What tells an instruction from others."""
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         space = {"a_space": form.a_space} if getattr(form, "a_space", "") == "shared" else {}
         return {"instruction": form.mnemonic, **space}
     return {
@@ -247,7 +246,7 @@ class Layout:
     places, so that only one layout is probed at a time.
     """
 
-    form: Tcgen05Mma
+    form: TensorInstruction
     operand: str
 
     @property
@@ -306,7 +305,7 @@ def _whole(tensor: TensorOperand) -> TensorOperand:
     return replace(tensor, shape=shape, layout=layout, start=(0, 0))
 
 
-def _two_codes(form: Tcgen05Mma, tensor: TensorOperand) -> tuple[int, int]:
+def _two_codes(form: TensorInstruction, tensor: TensorOperand) -> tuple[int, int]:
     """The codes of an element that D tells apart."""
     if tensor.name == "E":
         return min(form.nibbles), max(form.nibbles)
@@ -314,7 +313,7 @@ def _two_codes(form: Tcgen05Mma, tensor: TensorOperand) -> tuple[int, int]:
     return int(tensor.dtype.encode(low)), int(tensor.dtype.encode(high))
 
 
-def _kept(form: Tcgen05Mma, nibble: int | None = None) -> NDArray[np.int64]:
+def _kept(form: TensorInstruction, nibble: int | None = None) -> NDArray[np.int64]:
     """The columns of the dense A that its stored columns stand for, all nibbles being the same."""
     if form.structure is None:
         return np.arange(form.k)
@@ -325,7 +324,7 @@ def _kept(form: Tcgen05Mma, nibble: int | None = None) -> NDArray[np.int64]:
     return np.array([int(np.flatnonzero(dense == number)[0]) for number in stored[0]])
 
 
-def _columns_of_b(form: Tcgen05Mma, operand: str) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
+def _columns_of_b(form: TensorInstruction, operand: str) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
     """Matrices B of codes, and which column of the probed matrix each column of D then shows.
 
     Of A that is a stored column, of E a chunk, of the scales a block.
@@ -358,13 +357,13 @@ def _columns_of_b(form: Tcgen05Mma, operand: str) -> Iterator[tuple[NDArray[Any]
         yield b, np.full(form.n, block)
 
 
-def _base(form: Tcgen05Mma) -> float:
+def _base(form: TensorInstruction) -> float:
     """D where all scales are 1, of one block."""
     assert form.scale_vec is not None
     return float(len(_kept(form)) // form.scale_vec)
 
 
-def _stated(form: Tcgen05Mma, tensor: TensorOperand, along: NDArray[np.int64]) -> NDArray[np.int64]:
+def _stated(form: TensorInstruction, tensor: TensorOperand, along: NDArray[np.int64]) -> NDArray[np.int64]:
     """By ptxlab's layout, the numbers of the places that D[i, j] is computed from: [copies, M, N]."""
     (row, column), (rows, columns) = tensor.start, tensor.shape
     at = tensor.layout.coords()[:, row : row + rows, column : column + columns]
@@ -375,7 +374,7 @@ def _stated(form: Tcgen05Mma, tensor: TensorOperand, along: NDArray[np.int64]) -
     return np.asarray(places[:, :, along])
 
 
-def plain_operands(form: Tcgen05Mma, count: int) -> Operation:
+def plain_operands(form: TensorInstruction, count: int) -> Operation:
     """A and B are ones, C is 0; metadata and scales are the same everywhere, whatever their layouts are."""
 
     def everywhere(tensor: TensorOperand, code: int) -> NDArray[np.uint32]:
@@ -397,7 +396,7 @@ def plain_operands(form: Tcgen05Mma, count: int) -> Operation:
     return Operation(form, ones, b, np.zeros((count, *form.c.stored_shape), dtype=np.uint32), e, **scales)
 
 
-def _probe_d(form: Tcgen05Mma, runner: Runner) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _probe_d(form: TensorInstruction, runner: Runner) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which element of D each word holds, and as stated, [1, ...]: row * N + column, or -1 for none."""
     rows, columns = np.arange(form.m), np.arange(form.n)
     row_bits, column_bits = (form.m - 1).bit_length(), (form.n - 1).bit_length()
@@ -426,7 +425,7 @@ def _probe_d(form: Tcgen05Mma, runner: Runner) -> tuple[NDArray[np.int64], NDArr
 class Move:
     """tcgen05.ld, .st, .cp or .shift on random words."""
 
-    form: Tcgen05Transfer
+    form: TensorTransfer
 
     @property
     def sources(self) -> list[str]:
@@ -468,7 +467,7 @@ def plan(target: str, quick: bool = False) -> tuple[Case, ...]:
     moves: list[Case] = [
         Move(form)
         for form in tcgen05_forms(None, target)
-        if isinstance(form, Tcgen05Transfer) and _small(form)
+        if isinstance(form, TensorTransfer) and _small(form)
     ]
     if quick:
         return (*golden, *tensor[::8], *probes[::2], *moves[::6])
@@ -493,7 +492,7 @@ def _tensor(target: str) -> Iterator[Golden]:
     seen = set()
     arithmetic = set()
     for form, modifiers in tensor_cases():
-        if not isinstance(form, Tcgen05Mma):
+        if not isinstance(form, TensorInstruction):
             continue
         if modifiers.scale_input_d and target not in form.scale_input_d:
             continue
@@ -505,7 +504,7 @@ def _tensor(target: str) -> Iterator[Golden]:
             arithmetic.add(key)
 
 
-def _with_columns(form: Tcgen05Mma, at_least: int) -> Tcgen05Mma:
+def _with_columns(form: TensorInstruction, at_least: int) -> TensorInstruction:
     """The same with the fewest columns that it can have, from so many on."""
     for shapes in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
         if shapes.k == form.k and form.m in shapes.m:
@@ -520,7 +519,7 @@ def _layouts(golden: Iterable[Golden]) -> Iterator[Layout]:
     seen = set()
     for case in golden:
         form = case.form
-        assert isinstance(form, Tcgen05Mma)
+        assert isinstance(form, TensorInstruction)
         if case.modifiers != _PLAIN:
             continue
         wide = _with_columns(form, 64)
@@ -538,7 +537,7 @@ def _is_certain(case: Layout) -> bool:
     return case.form.tensor(case.operand).source == "PTX ISA and CUTLASS"
 
 
-def _small(form: Tcgen05Transfer) -> bool:
+def _small(form: TensorTransfer) -> bool:
     """Moves of few registers; larger ones repeat them."""
     return form.count <= 4
 

@@ -82,12 +82,13 @@ def marks() -> dict[str, float]:
     whole = "\n".join(package.values())
     shown = "\n".join(text for path, text in package.items() if {"views", "explorer"} & set(path.parts))
     names = Counter(path.name for path in package if path.name != "__init__.py")
-    kinds = r"isinstance\([^()]*, \(?[^()]*\b(?:MmaForm|Tcgen05\w*|Product|Transfer\w*Form|ProductForm)\b"
+    tensor = r"(?:Tcgen05\w*|Tensor(?:Instruction|Transfer|Control))"
+    kinds = rf"isinstance\([^()]*, \(?[^()]*\b(?:Instruction|{tensor}|Product|Transfer|ProductForm)\b"
     return {
         "result_type": len(re.findall(r"\bresult_type\b", whole)),
         "Kernel[...]": len(re.findall(r"\bKernel\[", whole)),
         "Form.__new__, PUBLIC_CLASSES": len(re.findall(r"def __new__\(cls[^)]*form|PUBLIC_CLASSES", whole)),
-        "isinstance on Tcgen05...": len(re.findall(r"isinstance\([^()]*, \(?[^()]*\bTcgen05", whole)),
+        "isinstance on Tcgen05...": len(re.findall(rf"isinstance\([^()]*, \(?[^()]*\b{tensor}\b", whole)),
         "tests of a form's kind in views and explorer": len(re.findall(kinds, shown)),
         "transfer is None, or is not": len(re.findall(r"transfer is (?:not )?None", whole)),
         "members of app, used as app.x": len(set(re.findall(r"\bapp\.(\w+)", "\n".join(scripts)))),

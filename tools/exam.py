@@ -21,7 +21,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.cute import CuteLayout
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.instruction_descriptor import InstructionDescriptor
-from ptxlab.isa.mma import MmaForm
+from ptxlab.isa.mma import Instruction
 from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.memory import Tile, conflicts, descriptor
 
@@ -40,12 +40,12 @@ class Question(NamedTuple):
 Kind = Callable[[Random], tuple[str, object]]
 
 
-def _chosen(draw: Random, family: str, *types: str) -> MmaForm:
+def _chosen(draw: Random, family: str, *types: str) -> Instruction:
     """An instruction of a family, from the catalogue: for sm_90a, and of one of these types of A."""
     forms = [
         form
         for form in ptxlab.catalog(family, "sm_90a")
-        if isinstance(form, MmaForm) and str(form.a_type) in types and form.shape != "m8n8k4"
+        if isinstance(form, Instruction) and str(form.a_type) in types and form.shape != "m8n8k4"
     ]
     return draw.choice(forms)
 
@@ -82,7 +82,7 @@ def register_count(draw: Random) -> tuple[str, object]:
     return _registers(_chosen(draw, "mma", "s4", "s8", "f16", "tf32", "e4m3", "b1"))
 
 
-def _registers(ins: MmaForm) -> tuple[str, str]:
+def _registers(ins: Instruction) -> tuple[str, str]:
     text = f"`{ins.mnemonic}`: how many 32-bit registers does a lane use for A, for B and for D?"
     return text, ", ".join(str(ins.operand(name).registers) for name in "ABD")
 
@@ -219,7 +219,7 @@ def kept_columns(draw: Random) -> tuple[str, object]:
 
 def metadata_place(draw: Random) -> tuple[str, object]:
     ins = draw.choice([ptxlab.instruction(text) for text in _SPARSE])
-    assert isinstance(ins, MmaForm)
+    assert isinstance(ins, Instruction)
     metadata = ins.operand("E")
     row, chunk = (draw.randrange(size) for size in metadata.shape)
     selector = draw.choice(ins.selectors)

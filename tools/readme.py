@@ -19,7 +19,13 @@ from ptxlab import TARGETS, catalog
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.form import Form
-from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form, Tcgen05Mma
+from ptxlab.isa.tcgen05 import (
+    CONTROL_FAMILIES,
+    MMA_FAMILIES,
+    TRANSFER_FAMILIES,
+    Tcgen05Form,
+    TensorInstruction,
+)
 from ptxlab.lessons import LESSONS, Lesson
 from ptxlab.views import types
 
@@ -156,7 +162,7 @@ def _ending(family: str) -> str:
 
 def _types(ins: Form) -> tuple[str, ...]:
     """Element types of A or, of a transfer, of what it moves; all that descriptors of tcgen05.mma have."""
-    if isinstance(ins, Tcgen05Mma):
+    if isinstance(ins, TensorInstruction):
         return tuple(ins.traits.types)
     if isinstance(ins, Tcgen05Form):
         return types(ins)

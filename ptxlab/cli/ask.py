@@ -17,9 +17,9 @@ from ..explorer.forms import explorable
 from ..explorer.session import PageSession
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_any, parse_every
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from .commands import COMMANDS, Beside
 from .instruction_arguments import form_of, operand_name
 from .output import PictureFile, Printed, Style, one_line
@@ -301,7 +301,7 @@ def _lane(form: Form, name: str, row: int, column: int) -> int | None:
 
 
 def _form_picture(form: Form) -> views.Picture:
-    if isinstance(form, MmaForm | Tcgen05Mma):
+    if isinstance(form, Instruction | TensorInstruction):
         return views.product(form)
     return views.fragment(form, next(iter(form.operands)))
 

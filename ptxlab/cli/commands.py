@@ -137,7 +137,7 @@ class Flags:
     help: Mapping[str, str]
 
 
-Instruction = Annotated[
+InstructionName = Annotated[
     str, "PTX mnemonic, short name such as mma.m16n8k64.s4, atom of CUTLASS, or pasted code"
 ]
 OperandName = Annotated[

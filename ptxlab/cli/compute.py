@@ -20,15 +20,15 @@ from ..gpu.measure import measure as measure_here
 from ..gpu.measure import record as record_all
 from ..gpu.records import Measurement, measurable, measured, read_record
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..views.trace_text import trace_lines, trace_title
 from . import output
-from .commands import Index, Instruction, Json, Selector
+from .commands import Index, InstructionName, Json, Selector
 from .instruction_arguments import Tcgen05, product_of
 from .output import PICTURE, Printed, Style, as_json
 
@@ -41,7 +41,7 @@ _Backend = Literal["emulator", "gpu", "both"]
 
 def run(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     on: Annotated[_Backend, "both compares them bit for bit (default: emulator)"] = "emulator",
     seed: Annotated[int, "seed of the random registers (default: 0)"] = 0,
@@ -149,7 +149,7 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 
 def trace(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     row: Index,
     column: Index,
     *,
@@ -272,7 +272,7 @@ def measure(
         raise PtxlabError("which INSTRUCTION? Name one, or measure all of them with --all")
     form = measurable(instruction)
     if a is not None:
-        if not isinstance(form, MmaForm) or form.lanes != 128:
+        if not isinstance(form, Instruction) or form.lanes != 128:
             raise PtxlabError(f"--a {a}: only wgmma, not {form.mnemonic}, can take A from shared memory")
         form = form.a_from(a)
     if recorded is not None:
@@ -285,7 +285,7 @@ def measure(
     return "\n".join([style.bold(first), *others])
 
 
-def _measured_here(form: MmaForm | TransferForm, contents: Literal["random", "zeros"]) -> Measurement:
+def _measured_here(form: Instruction | Transfer, contents: Literal["random", "zeros"]) -> Measurement:
     try:
         check_device(form)
     except PtxlabError as error:
@@ -308,7 +308,7 @@ def _measured_facts(result: Measurement) -> dict[str, Any]:
     best = result.best
     return {
         "instruction": result.form.mnemonic,
-        "a": result.form.a_space if isinstance(result.form, MmaForm) else None,
+        "a": result.form.a_space if isinstance(result.form, Instruction) else None,
         "gpu": result.gpu,
         "target": result.target,
         "date": result.date,

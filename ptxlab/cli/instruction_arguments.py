@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.parse import parse, parse_any
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import Tcgen05Form, TensorControl, TensorInstruction
+from ..isa.transfer import Transfer
 from .parser import suggestion
 
 
@@ -77,7 +77,7 @@ def operand_name(form: Form, text: str) -> str:
     return "D" if name == "C" and "D" in form.tensors else name
 
 
-def form_of(instruction: str, tcgen05: Tcgen05) -> MmaForm | TransferForm | Tcgen05Form:
+def form_of(instruction: str, tcgen05: Tcgen05) -> Instruction | Transfer | Tcgen05Form:
     """The form that the arguments name."""
     if not names_tcgen05(instruction, tcgen05):
         return parse(instruction)
@@ -86,7 +86,7 @@ def form_of(instruction: str, tcgen05: Tcgen05) -> MmaForm | TransferForm | Tcge
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not belong to tcgen05")
     if tcgen05.tensor_a:
-        if not isinstance(form, Tcgen05Mma):
+        if not isinstance(form, TensorInstruction):
             raise PtxlabError(f"--tensor-a: {form.mnemonic} has no A")
         form = form.a_from("tensor")
     return form
@@ -104,9 +104,9 @@ def names_tcgen05(instruction: str, tcgen05: Tcgen05) -> bool:
 def product_of(instruction: str, tcgen05: Tcgen05, refusal: str) -> Product:
     """The instruction that the arguments name; `refusal` is the error for one that does not multiply."""
     form = form_of(instruction, tcgen05)
-    if isinstance(form, Tcgen05Control):
+    if isinstance(form, TensorControl):
         raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")
-    if not isinstance(form, MmaForm | Tcgen05Mma):
+    if not isinstance(form, Instruction | TensorInstruction):
         raise PtxlabError(f"{form.mnemonic}: {refusal}")
     return form
 

@@ -16,11 +16,11 @@ from ..gpu import sass as sass_of
 from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Form, TensorInstruction, TensorTransfer
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_tile, stored_operand
 from ..numerics import models as all_models
@@ -29,7 +29,7 @@ from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
 from ..views.tile_pictures import operand_tile
 from . import output
-from .commands import Family, Flags, Index, Instruction, Json, OperandName, Selector, Swizzle, Transposed
+from .commands import Family, Flags, Index, InstructionName, Json, OperandName, Selector, Swizzle, Transposed
 from .instruction_arguments import Tcgen05, find_operand, form_of, names_tcgen05, operand_name
 from .memory_commands import tile_facts
 from .output import (
@@ -107,7 +107,7 @@ def list_(
 
 def show(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     json: Json = False,
     target: Annotated[
@@ -203,7 +203,7 @@ def _with_holders(table: views.Table, form: Form) -> views.Table:
 
 def where(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     operand: OperandName,
     row: Index,
     column: Index,
@@ -293,7 +293,7 @@ def _explain(form: Form, name: str, place: tuple[int, int, int, bool], json: boo
 
 def holds(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     operand: OperandName,
     *,
     json: Json = False,
@@ -336,7 +336,7 @@ def holds(
 
 def layout(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     operand: OperandName,
     *,
     dense: Annotated[bool, "for a sparse A: the logical (dense) matrix, not the compressed one"] = False,
@@ -436,7 +436,7 @@ def _tensor_layout(form: Tcgen05Form, name: str, lane: int | None, printed: Prin
         return str(rows[0][3])
     if printed.format in ("csv", "json"):
         op = form.find(name)
-        if isinstance(form, Tcgen05Transfer) and op.holds_words:
+        if isinstance(form, TensorTransfer) and op.holds_words:
             return _all_places(form, name, thread_words(form), printed)
         return _all_places(form, name, views.layout(op), printed)
     picture = views.fragment(form, name, lane=lane)
@@ -450,7 +450,7 @@ def _tensor_tile(
 ) -> str:
     """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
     stored = stored_operand(form.operands[name])  # K-major: the table has the rows of the matrix
-    if transposed and isinstance(form, Tcgen05Mma):
+    if transposed and isinstance(form, TensorInstruction):
         form = form.with_mn_major(name)
     operand = form.operands[name]
     memory = shared_tile(operand, swizzle)
@@ -483,7 +483,7 @@ def _tile_text(form: Form, operand: Operand, tile: Tile, printed: Printed, style
 
 def metadata(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     selector: Selector = 0,
     tcgen05: Tcgen05,
@@ -517,7 +517,7 @@ def metadata(
 
 def cute(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     operand: OperandName | None = None,
     *,
     json: Json = False,
@@ -555,7 +555,7 @@ def cute(
 
 def ptx(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     text: Annotated[
         Literal["cpp", "kernel", "module"] | None,
@@ -586,7 +586,7 @@ def ptx(
             raise PtxlabError(
                 "--shared-a belongs to wgmma: A of tcgen05.mma is there unless --tensor-a is given"
             )
-        if not isinstance(form, MmaForm):
+        if not isinstance(form, Instruction):
             raise PtxlabError(f"--shared-a: {form.mnemonic} has no A; only wgmma takes A from shared memory")
         form = form.a_from("shared")
     if text == "cpp":
@@ -600,7 +600,7 @@ def ptx(
 
 def sass(
     style: Style,
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     json: Json = False,
     target: Annotated[str | None, "the chip (default: sm_90a, or the first that has the instruction)"] = None,

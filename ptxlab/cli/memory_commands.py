@@ -14,13 +14,13 @@ from .. import memory, views
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.parse import parse
 from ..isa.repack import Repack, Tiles, step_text
 from ..isa.repack import repack as find_plan
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import Tcgen05Form, TensorInstruction
+from ..isa.transfer import Transfer
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile
 from ..memory.banks import conflicts as bank_conflicts
 from ..memory.banks import transfer_conflicts
@@ -85,7 +85,7 @@ def descriptor(
     read = None
     if instruction is not None:
         form = form_of(instruction, tcgen05)
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             if tile is not None:
                 raise PtxlabError("for tcgen05, give a descriptor of 32 or 64 bits, without --tile")
             if code is None or 0 <= code < 1 << 32:
@@ -93,7 +93,7 @@ def descriptor(
             return _tcgen05(code, form, operand.upper(), printed, style)
         if isinstance(form, Tcgen05Form):
             raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05, only mma has descriptors to check")
-        if not isinstance(form, MmaForm) or not form.family.startswith("wgmma"):
+        if not isinstance(form, Instruction) or not form.family.startswith("wgmma"):
             raise PtxlabError(f"--instruction {form.mnemonic}: only wgmma reads through descriptors")
         read = find_operand(form.a_from("shared"), operand)
     elif tcgen05.first:
@@ -176,7 +176,7 @@ def _decoded(
     return "\n".join([*lines, as_text(shown, style, "  ")])
 
 
-def _tcgen05(code: int, form: Tcgen05Mma, operand: str, printed: Printed, style: Style) -> str:
+def _tcgen05(code: int, form: TensorInstruction, operand: str, printed: Printed, style: Style) -> str:
     """The 64-bit descriptor of A or B of a tcgen05.mma."""
     fields = memory.descriptor(code, family="tcgen05")
     if printed.format == "svg":
@@ -190,7 +190,7 @@ def _tcgen05(code: int, form: Tcgen05Mma, operand: str, printed: Printed, style:
     return "\n".join([*lines, *(f"  {text}" for text in _verdict(where, [*problems], []))])
 
 
-def _instruction_descriptor(code: int | None, form: Tcgen05Mma, printed: Printed, style: Style) -> str:
+def _instruction_descriptor(code: int | None, form: TensorInstruction, printed: Printed, style: Style) -> str:
     """The 32-bit descriptor of a tcgen05.mma."""
     fields = form.descriptor if code is None else InstructionDescriptor.decode(code, form.kind)
     if printed.format == "svg":
@@ -318,7 +318,7 @@ class _WarpAccess:
 
     def __init__(self, text: str, element: str | None, lanes_per_row: int, column: int) -> None:
         self.lanes_per_row, self.column = lanes_per_row, column
-        self.form: TransferForm | None = None
+        self.form: Transfer | None = None
         plain = _PLAIN.fullmatch(text.strip())
         if plain is None:
             self.form = _matrix_transfer(text)
@@ -411,7 +411,7 @@ class _WarpAccess:
         return sorted(free.tolist(), key=lambda candidate: (abs(candidate - pitch), -candidate))
 
 
-def _matrix_transfer(text: str) -> TransferForm:
+def _matrix_transfer(text: str) -> Transfer:
     if re.match(r"(ld|st)\.(?!.*shared)", text.strip()):
         raise PtxlabError(f"{quoted(text)}: only shared memory has banks; write ld.shared or st.shared")
     if re.match(r"(ld|st)\.", text.strip()):
@@ -420,7 +420,7 @@ def _matrix_transfer(text: str) -> TransferForm:
             "as in ld.shared.v4.f32"
         )
     form = parse(text)
-    if not isinstance(form, TransferForm) or not form.address_lanes:
+    if not isinstance(form, Transfer) or not form.address_lanes:
         raise PtxlabError(
             f"{form.mnemonic}: conflicts are those of ldmatrix, stmatrix, ld.shared or st.shared, as in "
             "ld.shared.v4.f32"
@@ -642,7 +642,7 @@ def _repacked(text: str, defaults: tuple[str, ...]) -> Operand:
     else:
         instruction, name = text, ""
     form = parse(instruction)
-    if isinstance(form, MmaForm) and form.family.startswith("wgmma"):
+    if isinstance(form, Instruction) and form.family.startswith("wgmma"):
         form = form.a_from("register")
     name = name or next((letter for letter in defaults if letter in form.operands), "A")
     operand = find_operand(form, name)

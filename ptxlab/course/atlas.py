@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..isa.catalog import MMA_FAMILIES, REGISTER_FAMILIES, TCGEN05_FAMILIES, catalog, mma_forms, tcgen05_forms
 from ..isa.instruction_descriptor import KINDS
 from ..isa.targets import TARGETS
-from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma
+from ..isa.tcgen05 import CONTROL_FAMILIES, TensorInstruction
 from ..views import Picture
 from ..views.catalog_tables import counts
 from ..views.charts import bars, table
@@ -73,7 +73,7 @@ def by_kind() -> Picture:
     plain = [
         form
         for form in tcgen05_forms()
-        if isinstance(form, Tcgen05Mma) and not form.ashift and not form.decompress
+        if isinstance(form, TensorInstruction) and not form.ashift and not form.decompress
     ]
     columns = dict.fromkeys((form.family, form.cta_group) for form in plain)
     texts = {}

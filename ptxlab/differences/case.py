@@ -16,7 +16,7 @@ from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..memory import Tile
 
 #: Most products, elements of all inputs, and MMAs of one batch.
@@ -45,7 +45,7 @@ class Configuration(NamedTuple):
     def legal(self) -> bool:
         """Whether the instruction takes the modifiers, and its tiles in shared memory the swizzle."""
         transposed = {"A": self.modifiers.imm_trans_a, "B": self.modifiers.imm_trans_b}
-        if isinstance(self.ins, Tcgen05Mma):
+        if isinstance(self.ins, TensorInstruction):
             descriptor = self.ins.descriptor
             transposed = {"A": descriptor.transpose_a, "B": descriptor.transpose_b}
         try:

@@ -19,7 +19,7 @@ from ..isa.catalog import Product
 from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..numerics import emulate as emulator
 from ..numerics import fused_dispatch
 from .case import Case, Comparator, Configuration, Runner, batch_size
@@ -162,7 +162,7 @@ def first_difference(comparator: Comparator, chunk: Chunk, seed: int) -> tuple[i
     operation = inputs.make(ins, chunk.category, chunk.size, chunk_seed, modifiers.selector, quick=True)
     operation = replace(operation, modifiers=modifiers)
     emulated, measured = comparator.run(operation)
-    if isinstance(ins, Tcgen05Mma):  # words of tensor memory may hold more than D
+    if isinstance(ins, TensorInstruction):  # words of tensor memory may hold more than D
         emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
     differs = (emulated != measured).any(axis=(1, 2))
     if not differs.any():
@@ -170,7 +170,7 @@ def first_difference(comparator: Comparator, chunk: Chunk, seed: int) -> tuple[i
     index = int(differs.argmax())
     registers = dict(zip(ins.inputs, operation.item(index).arrays.values(), strict=True))
     emulated, measured = emulated[index], measured[index]
-    if not isinstance(ins, Tcgen05Mma):
+    if not isinstance(ins, TensorInstruction):
         emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
     row, col = np.argwhere(emulated != measured)[0].tolist()
     in_registers = Case(chunk.configuration, row, col, registers, in_registers=True)

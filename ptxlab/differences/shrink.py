@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.modifiers import Modifiers
 from .case import (
     Case,
@@ -84,7 +84,7 @@ def _default_configuration(case: Case, comparator: Comparator) -> Case:
         changed = replace(case.configuration.modifiers, **{name: getattr(defaults, name)})
         case = _reconfigured(case, comparator, case.configuration._replace(modifiers=changed))
     ins = case.ins
-    if isinstance(ins, MmaForm) and ins.a_space == "shared" and not case.in_registers:
+    if isinstance(ins, Instruction) and ins.a_space == "shared" and not case.in_registers:
         in_registers = Configuration(
             ins.a_from("register"), replace(case.configuration.modifiers, imm_trans_a=0)
         )

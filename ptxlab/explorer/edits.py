@@ -37,8 +37,8 @@ from numpy.typing import ArrayLike
 from .._util.arguments import as_array, is_name
 from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.mma import Instruction
+from ..isa.tcgen05 import TensorInstruction
 from .cell_blocks import cell_range, check_writable, extend_cells, unedited
 from .document import Document, as_product, as_transfer
 from .fills import start_code
@@ -327,7 +327,7 @@ class SetMask(Edit):
     def edited(self, document: Document, random: np.random.Generator) -> Document:
         ins = as_product(document).ins
         names = mask_names(ins)
-        if not isinstance(ins, Tcgen05Mma) or not is_name(self.name, names):
+        if not isinstance(ins, TensorInstruction) or not is_name(self.name, names):
             raise PtxlabError(
                 f"{ins.mnemonic} has no mask {quoted(self.name)}; it has {listing(names) or 'none'}"
             )
@@ -360,13 +360,13 @@ class ChooseInstruction(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         form = explorable(self.mnemonic)
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             if self.a_space in ("shared", "tensor"):
                 form = form.a_from("tensor" if self.a_space == "tensor" else "shared")
-            if isinstance(state.form, Tcgen05Mma):
+            if isinstance(state.form, TensorInstruction):
                 form = keep_descriptor(state.form, form)
         elif (
-            isinstance(form, MmaForm)
+            isinstance(form, Instruction)
             and self.a_space in ("register", "shared")
             and form.family.startswith("wgmma")
         ):
@@ -443,8 +443,8 @@ def _with_choice(transfer: TransferDocument, name: str, text: str) -> TransferDo
     return migrate_transfer(transfer, with_part(transfer.ins, name, text))
 
 
-def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
-    if not isinstance(state.ins, Tcgen05Mma):
+def _tensor_form(state: ExplorerState) -> TensorInstruction:
+    if not isinstance(state.ins, TensorInstruction):
         raise PtxlabError(
             f"{state.ins.mnemonic} has no instruction descriptor: its mnemonic says all; tcgen05.mma has one"
         )

@@ -17,7 +17,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..figures import form_picture
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
@@ -453,7 +453,7 @@ def static_html(state: ExplorerState, display: Mapping[str, Any]) -> str:
 
 
 def _tensor_picture(
-    state: ExplorerState, ins: Tcgen05Mma, what: str, thread: int, options: Mapping[str, Any]
+    state: ExplorerState, ins: TensorInstruction, what: str, thread: int, options: Mapping[str, Any]
 ) -> Picture:
     """A matrix in tensor memory, or what the shown tcgen05.ld gives the chosen thread."""
     if what == "load":

@@ -8,11 +8,11 @@ from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import TensorTransfer
 from ..isa.tcgen05.tcgen05_form import CONTROL_FAMILIES
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 
-AnyTransfer: TypeAlias = Tcgen05Transfer | TransferForm
+AnyTransfer: TypeAlias = TensorTransfer | Transfer
 Explorable: TypeAlias = Product | AnyTransfer
 
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from .._util.arguments import is_name
 from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.mma import Instruction
+from ..isa.tcgen05 import TensorInstruction
 from . import edits
 from .document import Document, as_product
 from .edits import Edit, FillMatrix
@@ -112,10 +112,10 @@ def _link(state: ExplorerState, log: Log, view_traits: Mapping[str, Any]) -> str
         "log": [_words_of(logged) for logged in log.messages],
     }
     if isinstance(start, ProductDocument):
-        tensor, choice = isinstance(start.ins, Tcgen05Mma), state.chip_choice
+        tensor, choice = isinstance(start.ins, TensorInstruction), state.chip_choice
         head |= {
             "a": None if start.ins.a_space == ("shared" if tensor else "register") else start.ins.a_space,
-            "idesc": start.ins.descriptor.code if isinstance(start.ins, Tcgen05Mma) else None,
+            "idesc": start.ins.descriptor.code if isinstance(start.ins, TensorInstruction) else None,
             "options": None if start.options == as_product(first).options else start.options,
             "chip": None if choice.chip == choice.first else choice.chip,
             "against": choice.against,
@@ -277,13 +277,13 @@ def _form_of_link(head: Mapping[str, Any]) -> Explorable:
         ) from None
     if isinstance(form, Product) != (head["at"] is None):
         raise PtxlabError(DAMAGED_LINK)
-    if isinstance(form, MmaForm):
+    if isinstance(form, Instruction):
         if descriptor is not None or a_space == "tensor":
             raise PtxlabError(DAMAGED_LINK)
         return form if a_space is None else form.a_from(a_space)
-    if isinstance(form, Tcgen05Mma) and descriptor is not None:
+    if isinstance(form, TensorInstruction) and descriptor is not None:
         form = form.with_descriptor(descriptor)
-    return form.a_from("tensor") if isinstance(form, Tcgen05Mma) and a_space == "tensor" else form
+    return form.a_from("tensor") if isinstance(form, TensorInstruction) and a_space == "tensor" else form
 
 
 def _start(state: ExplorerState, head: Mapping[str, Any], body: bytes) -> Document:

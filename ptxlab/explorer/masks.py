@@ -6,7 +6,7 @@ import re
 
 from ..errors import PtxlabError, quoted
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from ..isa.zero_column_mask import ZeroColumnMask
 from ..views.labels import index_runs
@@ -49,7 +49,7 @@ def mask_text(name: str, mask: int) -> str:
     return f"use {columns.use}, skip {columns.skip}" + (f", shift {columns.shift}" if columns.shift else "")
 
 
-def parse_mask(ins: Tcgen05Mma, name: str, text: str) -> int:
+def parse_mask(ins: TensorInstruction, name: str, text: str) -> int:
     """The mask that a text means; an empty text masks nothing.
 
     >>> import ptxlab
@@ -65,7 +65,7 @@ def parse_mask(ins: Tcgen05Mma, name: str, text: str) -> int:
     return _lanes(ins, text) if name == "disable_output_lane" else _runs(text)
 
 
-def _lanes(ins: Tcgen05Mma, text: str) -> int:
+def _lanes(ins: TensorInstruction, text: str) -> int:
     mask, most = 0, LANES * ins.cta_group
     for part in re.split(r"[,;\s]+", re.sub(r"\s*(\.\.|-|to)\s*", "..", text.strip())):
         match = re.fullmatch(r"(\d{1,3})(?:\.\.(\d{1,3}))?", part)

@@ -13,7 +13,7 @@ from ..errors import PtxlabError, error_prefix, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.tcgen05.tcgen05_form import element_type
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from ..numerics.emulate_transfer import emulate, pack_row, unpack_row
 from .parse_cell import parse_register
 from .transfer_document import READ_AS, Codes, Indices, TransferDocument, TransferSide
@@ -44,7 +44,7 @@ class MatrixTransfer(TransferDocument):
     """
 
     location_names = ("stride",)
-    ins: TransferForm
+    ins: Transfer
 
     @property
     def stores(self) -> bool:

@@ -20,10 +20,10 @@ from ..isa.catalog import (
     transfer_forms,
 )
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.targets import CARD_NAMES, TARGETS, generation
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import TensorControl, TensorInstruction, TensorTransfer
+from ..isa.transfer import Transfer
 from .forms import AnyTransfer, Explorable
 
 #: Other names of element types.
@@ -40,15 +40,15 @@ _ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
 
 
 @lru_cache(maxsize=1)
-def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
+def _tensor_forms() -> tuple[TensorInstruction, ...]:
     """Every tcgen05.mma, by its mnemonic."""
     return tcgen05_products()
 
 
 @lru_cache(maxsize=1)
-def _other_forms() -> tuple[Tcgen05Control, ...]:
+def _other_forms() -> tuple[TensorControl, ...]:
     """What the Explorer has nothing to show of: tcgen05.alloc, .commit, .fence and the like."""
-    return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Control))
+    return tuple(form for form in tcgen05_forms() if isinstance(form, TensorControl))
 
 
 @lru_cache(maxsize=1)
@@ -85,8 +85,8 @@ _MOVES = {
 }  # fmt: skip
 
 
-@_words_with_parts.register(TransferForm)
-def _(ins: TransferForm) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(Transfer)
+def _(ins: Transfer) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves a matrix to or from the registers of a warp."""
     yield _MOVES[ins.family], ins.family.removeprefix("wmma.")
     yield from (("move", ""), ("registers", ""), ("warp", ""))
@@ -101,8 +101,8 @@ def _(ins: TransferForm) -> Iterator[tuple[str, str]]:
         yield "decompress", ins.source
 
 
-@_words_with_parts.register(Tcgen05Transfer)
-def _(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(TensorTransfer)
+def _(ins: TensorTransfer) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves words to or from tensor memory."""
     yield _MOVES[ins.family], ins.family.removeprefix("tcgen05.")
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("move", "tcgen05"))
@@ -120,8 +120,8 @@ def _(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
         yield from (("compress", "spcompress"), ("2:4", "sp::2:4"))
 
 
-@_words_with_parts.register(Tcgen05Mma)
-def _(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(TensorInstruction)
+def _(ins: TensorInstruction) -> Iterator[tuple[str, str]]:
     """Everyday words of a tcgen05.mma; its types are those that a descriptor can name."""
     yield from _density_words(ins)
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("asynchronous", "tcgen05"))
@@ -148,8 +148,8 @@ def _density_words(ins: Product) -> Iterator[tuple[str, str]]:
     return ((name, "") for name in names)
 
 
-@_words_with_parts.register(MmaForm)
-def _(ins: MmaForm) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(Instruction)
+def _(ins: Instruction) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction whose operands are in registers."""
     yield from _density_words(ins)
     yield ("warpgroup", "wgmma") if ins.lanes == 128 else ("warp", "")
@@ -194,7 +194,7 @@ def _layout_counts() -> dict[tuple[str, str, str], int]:
     return {key: len(pairs) for key, pairs in layouts.items()}
 
 
-def _qualifiers(ins: MmaForm) -> str:
+def _qualifiers(ins: Instruction) -> str:
     """What the mnemonic has besides family, shape and types; layouts only if there is a choice."""
     words = []
     if _layout_counts()[ins.family, ins.shape, _types(ins)] > 1:
@@ -211,7 +211,7 @@ def _qualifiers(ins: MmaForm) -> str:
     return " ".join(words) or "plain"
 
 
-def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
+def _tensor_qualifiers(ins: TensorInstruction) -> str:
     """What the mnemonic of a tcgen05.mma has besides its family."""
     words = [f"cta_group::{ins.cta_group}", f"kind::{ins.kind}"]
     flags = ((ins.scale_vector, True), ("decompress::lut::b", ins.decompress), ("ashift", ins.ashift))
@@ -220,7 +220,7 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
 
 def _transfer_qualifiers(ins: AnyTransfer) -> str:
     """What the mnemonic of a transfer has besides its family, shape and type."""
-    if isinstance(ins, TransferForm):
+    if isinstance(ins, Transfer):
         words: list[str] = [ins.matrix or "", ins.layout or ""]
         if not ins.wmma:
             count = "" if ins.family == "movmatrix" else f"x{ins.count}"
@@ -271,7 +271,7 @@ def picker_index() -> dict[str, Any]:
     >>> index["rows"][530][0], index["n_sets"][index["rows"][530][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
-    forms: dict[tuple[str, str], list[MmaForm]] = {}
+    forms: dict[tuple[str, str], list[Instruction]] = {}
     for ins in mma_forms():
         shape = f"m{ins.m}nNk{ins.k}" if ins.family.startswith("wgmma") else ins.shape
         forms.setdefault((ins.mnemonic.replace(ins.shape, shape), shape), []).append(ins)

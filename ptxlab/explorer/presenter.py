@@ -18,7 +18,7 @@ from .. import gpu, views
 from ..errors import PtxlabError
 from ..figures import chart
 from ..gpu import codegen
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import gpu_note, picture
 from .forms import Explorable
@@ -343,7 +343,9 @@ class LoadPanel:
     def request(self, request: LoadRequest) -> None:
         """Show this load; an instruction without tensor memory has none."""
         ins = self._state.form
-        self._page_model.load = load_data(ins, find_load(ins, request)) if isinstance(ins, Tcgen05Mma) else {}
+        self._page_model.load = (
+            load_data(ins, find_load(ins, request)) if isinstance(ins, TensorInstruction) else {}
+        )
         self._state.load = request
 
     def keep(self) -> None:

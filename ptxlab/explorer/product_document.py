@@ -20,7 +20,7 @@ from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from ..numerics import has
 from ..numerics.emulate import codes_of_d, model_of
@@ -196,7 +196,7 @@ class ProductDocument:
     @property
     def threads(self) -> int:
         """The threads whose registers are shown: a warp or a warpgroup; for tcgen05.mma, one in each CTA."""
-        return LANES * self.ins.cta_group if isinstance(self.ins, Tcgen05Mma) else self.ins.lanes
+        return LANES * self.ins.cta_group if isinstance(self.ins, TensorInstruction) else self.ins.lanes
 
     @property
     def chips(self) -> tuple[str, str | None]:

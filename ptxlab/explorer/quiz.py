@@ -11,7 +11,7 @@ import numpy as np
 
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, error_prefix, listing, quoted
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from . import questions, tensor_questions
 from .fills import check_seed
 from .quiz_question import Kind, NamedCell, QuizQuestion, cells_as_dicts, draw_cell
@@ -339,7 +339,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
             "where A[9][37] or holds lane 14 d3"
         )
     kind, target = match[1].lower(), match[2].strip()
-    if kind == "where" and isinstance(state.ins, Tcgen05Mma):
+    if kind == "where" and isinstance(state.ins, TensorInstruction):
         kind = "word"  # its matrices are in tensor memory
     name = target.upper()
     if not target or name in state.operation.names:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import TensorTransfer
 from . import edits
 from .edits import Edit, MatrixName, SetValues, make_edits
 from .export import python_code
@@ -413,7 +413,7 @@ def _open(
         return *open_link(ins), {}
     form, candidates = _resolve(ins)
     state = ExplorerState(form, seed)
-    if isinstance(form, Tcgen05Transfer):
+    if isinstance(form, TensorTransfer):
         state.open(first_transfer(form, address or 0, split, seed))
     elif address is not None or split is not None:
         raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")

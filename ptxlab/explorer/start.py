@@ -10,9 +10,9 @@ import numpy as np
 from .._util.arguments import as_int
 from ..isa.catalog import Product
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import TensorTransfer
 from ..isa.tensor_operand import LANES, split_address
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from .document import Document
 from .fills import check_seed, filled, start_code
 from .forms import AnyTransfer, Explorable
@@ -72,7 +72,7 @@ def first_transfer(
     lane, column = split_address(as_int(address, "address"))
     seed = check_seed(seed)
     random = np.random.default_rng(seed)
-    if isinstance(ins, TransferForm):
+    if isinstance(ins, Transfer):
         operand = ins.register_operand
         shape = ins.lines
         if "registers" in ins.inputs and operand.layout is not None:
@@ -91,7 +91,7 @@ def first_transfer(
     return transfer.with_location(lane, column, split)
 
 
-def _shape(side: TransferSide, ins: Tcgen05Transfer) -> tuple[int, int]:
+def _shape(side: TransferSide, ins: TensorTransfer) -> tuple[int, int]:
     """Rows and columns of what an instruction reads or writes."""
     if side is REGISTERS:
         return LANES, ins.registers

@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arguments import as_index, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import InstructionDescriptor
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..question import Reply
 from .quiz_question import NamedCell, QuizQuestion, cells_words, plain_text, read_cell
@@ -23,8 +23,8 @@ _ASKED = ("D", "A", "SFA", "SFB")  # operands to ask about; metadata has questio
 _FIELDS = ("m", "n", "a", "b", "d", "scale", "scale_a_id", "scale_b_id")  # worth decoding
 
 
-def _mma(state: ExplorerState) -> Tcgen05Mma:
-    if not isinstance(state.ins, Tcgen05Mma):
+def _mma(state: ExplorerState) -> TensorInstruction:
+    if not isinstance(state.ins, TensorInstruction):
         raise PtxlabError(f"{state.ins.mnemonic} has nothing in tensor memory; tcgen05.mma has")
     return state.ins
 
@@ -32,14 +32,14 @@ def _mma(state: ExplorerState) -> Tcgen05Mma:
 def in_tensor_memory(state: ExplorerState) -> tuple[str, ...]:
     """Operands in tensor memory; not a sparse A, whose cells are those of the dense matrix."""
     ins = state.ins
-    if not isinstance(ins, Tcgen05Mma):
+    if not isinstance(ins, TensorInstruction):
         return ()
     return tuple(name for name in _ASKED if name in ins.tensors and not (name == "A" and ins.sparse))
 
 
 def only_d(state: ExplorerState) -> tuple[str, ...]:
     """D, where it is in tensor memory."""
-    return ("D",) if isinstance(state.ins, Tcgen05Mma) else ()
+    return ("D",) if isinstance(state.ins, TensorInstruction) else ()
 
 
 def _numbers(answer: str, count: int, example: str) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def _cta(operand: TensorOperand, cta: int) -> str:
     return f"CTA {cta}, " if operand.ctas > 1 else ""
 
 
-def rule_of_d(ins: Tcgen05Mma) -> str:
+def rule_of_d(ins: TensorInstruction) -> str:
     """How the layout of D places its rows and columns in tensor memory.
 
     >>> import ptxlab
@@ -237,13 +237,13 @@ def ask_field(state: ExplorerState, target: str) -> QuizQuestion:
 
 
 def fields_to_ask(state: ExplorerState) -> tuple[str, ...]:
-    if not isinstance(state.ins, Tcgen05Mma):
+    if not isinstance(state.ins, TensorInstruction):
         return ()
     known = {row.name for row in state.ins.descriptor.bit_fields}
     return tuple(name for name in _FIELDS if name in known and len(_choices(state.ins, name)) > 1)
 
 
-def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
+def _choices(ins: TensorInstruction, name: str) -> Sequence[object]:
     """The values that a field may have for this mnemonic."""
     if name in ("m", "n"):
         return sorted({size for shapes in ins.shape_sets for size in getattr(shapes, name)})

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
+from ..isa.tcgen05 import UNPACKED, TensorTransfer
 from ..isa.tensor_operand import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
 from ..numerics import emulate_tcgen05_transfer
@@ -23,7 +23,7 @@ REGISTERS = TransferSide("R", "Registers", ("thread", "register"))
 SHARED_MEMORY = TransferSide("S", "Shared memory", ("row", "word"))
 
 
-def shown_columns(ins: Tcgen05Transfer) -> int:
+def shown_columns(ins: TensorTransfer) -> int:
     """Columns of tensor memory to show: a power of two, as tcgen05.alloc allocates, with some to spare.
 
     >>> import ptxlab
@@ -38,7 +38,7 @@ class TensorMemoryTransfer(TransferDocument):
 
     location_names = ("lane", "column", "split")
 
-    ins: Tcgen05Transfer
+    ins: TensorTransfer
 
     @property
     def lane(self) -> int:

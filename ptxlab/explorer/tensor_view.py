@@ -20,7 +20,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, counted, error_of, listing, quoted
 from ..isa.catalog import tcgen05_transfers
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import TensorInstruction, TensorTransfer
 from ..isa.tcgen05.tcgen05_transfer import LOAD_SHAPES
 from ..isa.tensor_operand import COLUMNS, LANES
 from ..views.labels import index_range
@@ -37,7 +37,7 @@ _MAX_DEFAULT_REGISTERS = 32  # of a thread that the default load fills
 
 
 @lru_cache(maxsize=64)
-def _first_columns(ins: Tcgen05Mma) -> Mapping[str, int]:
+def _first_columns(ins: TensorInstruction) -> Mapping[str, int]:
     """The column at which each matrix begins."""
     first: dict[str, int] = {}
     at = 0
@@ -47,16 +47,16 @@ def _first_columns(ins: Tcgen05Mma) -> Mapping[str, int]:
     return first
 
 
-def _used_columns(ins: Tcgen05Mma) -> int:
+def _used_columns(ins: TensorInstruction) -> int:
     return max(first + ins.tensors[name].columns for name, first in _first_columns(ins).items())
 
 
-def _allocated_columns(ins: Tcgen05Mma) -> int:
+def _allocated_columns(ins: TensorInstruction) -> int:
     """The columns that a kernel would allocate: a power of two."""
     return max(_MIN_COLUMNS, 1 << (_used_columns(ins) - 1).bit_length())
 
 
-def tensor_info(ins: Tcgen05Mma) -> dict[str, Any]:
+def tensor_info(ins: TensorInstruction) -> dict[str, Any]:
     """What the page draws of tensor memory: how large it is, and where each matrix is in it.
 
     The place of an element is the sum of three, for its copy, its row and its column; each is a lane and a
@@ -80,7 +80,7 @@ def tensor_info(ins: Tcgen05Mma) -> dict[str, Any]:
     }
 
 
-def _place_info(ins: Tcgen05Mma, name: str) -> dict[str, Any]:
+def _place_info(ins: TensorInstruction, name: str) -> dict[str, Any]:
     operand = ins.tensors[name]
     (row, column), (rows, columns) = operand.start, operand.shape
     places = operand.layout.coords()[:, row : row + rows, column : column + columns]
@@ -107,7 +107,7 @@ def _column_words(first: int, count: int) -> str:
     return f"column{'' if count == 1 else 's'} {index_range(first, count)}"
 
 
-def _summary(ins: Tcgen05Mma) -> str:
+def _summary(ins: TensorInstruction) -> str:
     path, columns = ins.path, ins.d.columns
     if path.halves:
         lanes = "in 16 of every 32 lanes"
@@ -119,7 +119,7 @@ def _summary(ins: Tcgen05Mma) -> str:
     return f"layout {path.name}: D {lanes}{pair}, {columns} columns"
 
 
-def _note(ins: Tcgen05Mma) -> str:
+def _note(ins: TensorInstruction) -> str:
     used, allocated = _used_columns(ins), _allocated_columns(ins)
     return (
         f"{used} columns are used; tcgen05.alloc gives powers of two, here {allocated} of {COLUMNS}. "
@@ -134,13 +134,13 @@ def _note(ins: Tcgen05Mma) -> str:
 class Load:
     """A tcgen05.ld that all four warps execute, and where it begins."""
 
-    form: Tcgen05Transfer
+    form: TensorTransfer
     lane: int
     column: int
 
 
 @lru_cache(maxsize=64)
-def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
+def find_load(ins: TensorInstruction, request: LoadRequest) -> Load:
     """The requested load; refused if it does not exist or does not fit."""
     if not is_name(request.shape, LOAD_SHAPES):
         raise PtxlabError(f"shape={quoted(request.shape)}: tcgen05.ld has {listing(LOAD_SHAPES)}")
@@ -170,7 +170,7 @@ def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     return Load(form, request.lane, request.column)
 
 
-def _fits(form: Tcgen05Transfer, column: int, allocated: int) -> bool:
+def _fits(form: TensorTransfer, column: int, allocated: int) -> bool:
     return 0 <= column <= allocated - form.columns
 
 
@@ -179,7 +179,7 @@ def _lanes(shape: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=16)
-def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Transfer]:
+def _counts(shape: str, pack: bool) -> Mapping[int, TensorTransfer]:
     """The plain loads of a shape, by their .num."""
     return {
         form.count: form
@@ -203,14 +203,14 @@ def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | N
     return slot[0] if slot else None
 
 
-def slot_of(ins: Tcgen05Mma, load: Load, row: int, column: int) -> tuple[int, int] | None:
+def slot_of(ins: TensorInstruction, load: Load, row: int, column: int) -> tuple[int, int] | None:
     """The thread and register that a load gives an element of D, or None."""
     place = ins.d.where(row, column)[0]
     slots = load.form.slots(place.lane, place.column, load.lane << 16 | load.column)
     return (LANES * place.cta + slots[0].thread, slots[0].register) if slots else None
 
 
-def load_data(ins: Tcgen05Mma, load: Load) -> dict[str, Any]:
+def load_data(ins: TensorInstruction, load: Load) -> dict[str, Any]:
     """What the page draws: the lane and column of tensor memory that each register of a warp comes from.
 
     >>> import ptxlab
@@ -289,7 +289,7 @@ FIELD_MEANINGS = {
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
 
 
-def instruction_descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
+def instruction_descriptor_info(ins: TensorInstruction) -> dict[str, Any]:
     """The instruction descriptor for the page: its bits, and its fields with their choices.
 
     >>> import ptxlab
@@ -311,7 +311,7 @@ def instruction_descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
     }
 
 
-def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
+def _field_info(ins: TensorInstruction, field: BitField) -> dict[str, Any]:
     choices = _choices(ins.descriptor, field)
     return {
         "name": field.name,
@@ -357,12 +357,12 @@ def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
     return [str(value) for value in numbers.get(field.name, tuple(range(1 << field.bits)))]
 
 
-def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
+def _obstacle(ins: TensorInstruction, field: BitField, text: str) -> str:
     """Why a field cannot have a value, or ""."""
     return error_of(parse_field, ins, field.name, text).removeprefix(f"{ins.mnemonic}: ")
 
 
-def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
+def parse_field(ins: TensorInstruction, name: str, text: str) -> TensorInstruction:
     """The instruction with a field of its descriptor set to a typed value.
 
     >>> import ptxlab
@@ -391,7 +391,7 @@ def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
     return ins.with_descriptor(None, **{part: bool(number) if name in _FLAGS else number})
 
 
-def keep_descriptor(old: Tcgen05Mma, new: Tcgen05Mma) -> Tcgen05Mma:
+def keep_descriptor(old: TensorInstruction, new: TensorInstruction) -> TensorInstruction:
     """The new mnemonic with as much of the old shape and types as it takes.
 
     >>> import ptxlab
@@ -405,7 +405,7 @@ def keep_descriptor(old: Tcgen05Mma, new: Tcgen05Mma) -> Tcgen05Mma:
     return new
 
 
-def parse_descriptor(ins: Tcgen05Mma, text: str) -> Tcgen05Mma:
+def parse_descriptor(ins: TensorInstruction, text: str) -> TensorInstruction:
     """The instruction with a descriptor typed as 32 bits in hexadecimal.
 
     >>> import ptxlab

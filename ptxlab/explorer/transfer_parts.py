@@ -8,12 +8,12 @@ from typing import Any
 
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import tcgen05_transfers, transfer_forms
-from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import TensorTransfer
+from ..isa.transfer import Transfer
 from .forms import AnyTransfer
 
 
-def operation(ins: Tcgen05Transfer) -> str:
+def operation(ins: TensorTransfer) -> str:
     """What tcgen05.ld does besides loading: ``red.max.f32``; "" for nothing.
 
     >>> import ptxlab
@@ -103,6 +103,6 @@ def with_part(ins: AnyTransfer, name: str, text: str) -> AnyTransfer:
         return same, -ratio
 
     best = max(candidates, key=likeness)
-    if isinstance(best, TransferForm) and isinstance(ins, TransferForm):
+    if isinstance(best, Transfer) and isinstance(ins, Transfer):
         return best.in_space(ins.space)
     return best

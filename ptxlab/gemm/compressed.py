@@ -14,7 +14,7 @@ from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.cuda_python import check, load
 from ..gpu.device import device_target
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_mma, parse_product
 from ..isa.product_form import ProductForm
 from ..isa.sparsity import Structure
@@ -51,7 +51,7 @@ class CompressedMatrix:
     stored: Any = field(repr=False)
     metadata: Any = field(repr=False)
     shape: tuple[int, int]
-    form: MmaForm  # an instruction that takes it, as others with the same type of A do
+    form: Instruction  # an instruction that takes it, as others with the same type of A do
 
     @property
     def on_gpu(self) -> bool:
@@ -87,7 +87,7 @@ class CompressedMatrix:
         return np.ascontiguousarray(np.asarray(values)[:, : self.shape[1]])
 
 
-def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> CompressedMatrix:
+def compress(A: Any, instruction: Instruction | str, *, stream: object = None) -> CompressedMatrix:
     """Compress a matrix [M, K] that has the structure of a sparse instruction, once for many products.
 
     An A on the GPU (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) is compressed there and
@@ -151,7 +151,7 @@ def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> A
         return pruned.owner
 
 
-def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
+def compress_arrays(form: Instruction, call: GpuArrays) -> CompressedMatrix:
     """The array A of a call, compressed on the GPU; it waits for the kernel, which may find violations."""
     array = _gpu_matrix(form, call)
     m, k = array.shape
@@ -229,7 +229,7 @@ def _structure(form: ProductForm) -> Structure:
     return form.structure
 
 
-def _sizes(form: MmaForm, m: int, k: int) -> tuple[int, int, int]:
+def _sizes(form: Instruction, m: int, k: int) -> tuple[int, int, int]:
     """Blocks of 64 rows, words of metadata along K, and stored columns of a matrix."""
     structure = _structure(form)
     words = -(-k // (_WORD_CHUNKS * structure.chunk))

@@ -20,7 +20,7 @@ from ..gpu.compiler import compile_kernel
 from ..gpu.device import device_target, processors
 from ..isa.chips import MAX_SHARED
 from ..isa.dtypes import dtype
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import MatrixOperand
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
@@ -95,7 +95,7 @@ class GemmKernel(ABC):
     """A row of the table of kernels with an instruction, constants, and the type in which D is stored."""
 
     row: Row
-    form: MmaForm
+    form: Instruction
     constants: dict[str, int]
     result: str
 
@@ -273,7 +273,7 @@ def stored_rows(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[np.uint
     return np.pad(rows, ((0, 0), (0, -rows.shape[1] % CHUNK)))
 
 
-def start_codes(form: MmaForm, C: ArrayLike | None, m: int, n: int) -> NDArray[Any] | int:
+def start_codes(form: Instruction, C: ArrayLike | None, m: int, n: int) -> NDArray[Any] | int:
     """The argument for C: its codes, or a null pointer."""
     if C is None:
         return 0

@@ -20,12 +20,12 @@ from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.codegen.product import PRODUCT, product_source
 from ..gpu.device import check_device, device_target
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import MatrixOperand
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..numerics.emulate import emulate
 from .compressed import CompressedMatrix, compress_arrays, magnitude_bits
 from .gemm_kernel import as_matrix
@@ -87,7 +87,7 @@ def matmul(
     array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
     """
     ins = _checked_form(instruction, on, model)
-    mma = ins if isinstance(ins, MmaForm) else None
+    mma = ins if isinstance(ins, Instruction) else None
     if isinstance(A, CompressedMatrix):
         if mma is not None and on == "gpu" and A.on_gpu and executor is None:
             return matmul_compressed(mma, A, B, C, stream)
@@ -117,7 +117,7 @@ def _checked_form(instruction: ProductForm | str | None, on: str, model: str | N
             "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
         )
     ins = parse_product(instruction)
-    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # `matmul` does not shift
+    if isinstance(ins, TensorInstruction) and ins.descriptor.max_shift:  # `matmul` does not shift
         ins = ins.with_descriptor(max_shift=0)
     if not is_name(on, ("emulator", "gpu")):
         raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
@@ -156,7 +156,7 @@ def _computed(
 
 
 def _on_gpu(
-    ins: MmaForm,
+    ins: Instruction,
     A: ArrayLike,
     B: ArrayLike,
     C: ArrayLike | None,
@@ -344,7 +344,7 @@ _MAX_BLOCKS = 1 << 16
 _BLOCK = 128
 
 
-def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
+def matmul_arrays(ins: Instruction, call: GpuArrays) -> Any:
     """A B + C of the arrays A, B, C, scale_a, scale_b of a call; D is of the same library, on its stream."""
     m, n, k = check_matrices(ins, call)
     a, b, c = (call.arrays.get(name) for name in "ABC")
@@ -379,7 +379,7 @@ def multiply_on_gpu(
     modifiers: Mapping[str, int | bool],
 ) -> Any:
     """`ins(A, B, C, on="gpu")` for matrices that are on the GPU: the product of just this size."""
-    if not isinstance(ins, MmaForm):
+    if not isinstance(ins, Instruction):
         raise PtxlabError(f"{ins.mnemonic}: it takes no matrices that are on the GPU; pass NumPy arrays")
     if modifiers or ins.mma_count > 1:
         raise PtxlabError(
@@ -396,7 +396,7 @@ def multiply_on_gpu(
 
 
 def matmul_compressed(
-    ins: MmaForm, A: CompressedMatrix, B: object, C: object = None, stream: object = None
+    ins: Instruction, A: CompressedMatrix, B: object, C: object = None, stream: object = None
 ) -> Any:
     """A B + C with an A that was compressed on the GPU; D is of the same library as A's arrays."""
     call = gpu_arrays({"stored": A.stored, "B": B, "C": C}, stream)
@@ -406,7 +406,7 @@ def matmul_compressed(
         return multiply_compressed(ins, call, A, call.arrays["B"], call.arrays.get("C"))
 
 
-def _scales(ins: MmaForm, call: GpuArrays, m: int, k: int, n: int) -> list[GpuArray | None]:
+def _scales(ins: Instruction, call: GpuArrays, m: int, k: int, n: int) -> list[GpuArray | None]:
     """Block scales, None if all are 1."""
     scales = []
     for name, operand in (("scale_a", ins.scale_a), ("scale_b", ins.scale_b)):

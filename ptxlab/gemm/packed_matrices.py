@@ -17,7 +17,7 @@ from ..gpu.compiler import compile_kernel
 from ..gpu.cuda_python import check, load
 from ..gpu.device import device_target
 from ..gpu.driver_tensor_maps import encode_tensor_map
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import MatrixOperand, Operand
 from ..memory import TensorMap, tensor_map
 from ..memory.array_interface import gpu_layout
@@ -180,12 +180,12 @@ def element_types(operand: MatrixOperand) -> str:
     return _ARRAY_TYPES[name] if name in _ARRAY_TYPES else np.dtype(operand.dtype.numpy_type).name
 
 
-def operands_by_name(ins: MmaForm) -> dict[str, Operand | None]:
+def operands_by_name(ins: Instruction) -> dict[str, Operand | None]:
     """The operands under the names of `matmul`'s arguments."""
     return {"A": ins.a, "B": ins.b, "C": ins.c, "scale_a": ins.scale_a, "scale_b": ins.scale_b}
 
 
-def check_elements(ins: MmaForm, call: GpuArrays) -> None:
+def check_elements(ins: Instruction, call: GpuArrays) -> None:
     """Refuse arrays that are not matrices, and elements of another type: on the GPU nothing is converted."""
     operands = operands_by_name(ins)
     for name, array in call.arrays.items():
@@ -208,7 +208,7 @@ def check_elements(ins: MmaForm, call: GpuArrays) -> None:
             )
 
 
-def check_matrices(ins: MmaForm, call: GpuArrays) -> tuple[int, int, int]:
+def check_matrices(ins: Instruction, call: GpuArrays) -> tuple[int, int, int]:
     """M, N and K of matrices that must fit the instruction and each other."""
     check_elements(ins, call)
     a, b, c = (call.arrays.get(name) for name in "ABC")
@@ -222,7 +222,7 @@ def check_matrices(ins: MmaForm, call: GpuArrays) -> tuple[int, int, int]:
     return m, n, k
 
 
-def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
+def copy_to_gpu(ins: Instruction, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
     """Matrices of element codes, under the names of `matmul`'s arguments, as arrays on the GPU."""
     driver = load("cuda.bindings.driver")
     load("cuda.core").Device(0).set_current()  # contexts belong to threads, and this thread may be new

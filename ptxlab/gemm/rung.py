@@ -16,7 +16,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.device import check_device
 from ..isa.dtypes import dtype
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_mma
 from ..isa.targets import check_target, chip_of_target
 from ..memory import tensor_map
@@ -293,7 +293,7 @@ def ladder() -> tuple[Row, ...]:
 
 
 def rung(
-    number: int, form: MmaForm | str | None = None, *, result: str | None = None, **constants: int
+    number: int, form: Instruction | str | None = None, *, result: str | None = None, **constants: int
 ) -> Rung:
     """A rung with an instruction (f16 if left out); `constants` replace those of its row.
 
@@ -368,7 +368,7 @@ def _check_tiles(made: Rung) -> None:
 _SHAPES = (TileShape(128, 256, 4, 2.0), TileShape(128, 128, 6, 1.12))
 
 
-def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
+def same_arithmetic(one: Instruction, other: Instruction, chip: str) -> bool:
     """Whether products over K in ascending steps give the same bits with both instructions on a chip.
 
     >>> f16 = parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -389,7 +389,7 @@ def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
     return rules[0] == rules[1] and (one.k == other.k or isinstance(rules[0], Exact))
 
 
-def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
+def best_rung(ins: Instruction | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
     """The rung for a product of this size with the bits of `ins`; None if no rung gives them.
 
     `b_by_rows` means that B is stored as [K, N], which rung 12 reads in place for 16-bit types; other kernels
@@ -418,7 +418,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: boo
 
 
 @lru_cache(maxsize=256)
-def _warpgroup_form(form: MmaForm) -> MmaForm | None:
+def _warpgroup_form(form: Instruction) -> Instruction | None:
     """The wgmma of the same arithmetic."""
     k = 8 * _STEP // form.a.dtype.bits
     types = f"{form.d_type}.{form.a_type}.{form.b_type}"

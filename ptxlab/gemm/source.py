@@ -15,7 +15,7 @@ from importlib import resources
 
 from ..errors import PtxlabError, listing
 from ..gpu.codegen.statement import instruction_statement, parameters
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.modifiers import Modifiers
 
 _INCLUDE = re.compile(r'^#include "([^"\n]+)"\n', re.MULTILINE)
@@ -78,11 +78,11 @@ def source_files() -> dict[str, str]:
 
 def compose(
     file: str,
-    form: MmaForm,
+    form: Instruction,
     constants: Mapping[str, int],
     result: str | None = None,
     *,
-    second: MmaForm | None = None,
+    second: Instruction | None = None,
 ) -> str:
     """The file as one text for NVRTC, with these constants and the header of this instruction.
 
@@ -113,7 +113,7 @@ def compose(
     return text_of(file)
 
 
-def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str | None = None) -> str:
+def instruction_header(form: Instruction, constants: Mapping[str, int], result: str | None = None) -> str:
     """``instruction.cuh``: the constants of the kernel, the types of the accumulators, and `multiply`."""
     if form.d_type not in RESULTS or form.c_type != form.d_type:
         raise PtxlabError(f"{form.mnemonic}: the GEMM kernels accumulate in {listing(RESULTS)}")
@@ -154,7 +154,7 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
     return "\n".join(parts)
 
 
-def _multiply(form: MmaForm, modifiers: Modifiers) -> list[str]:
+def _multiply(form: Instruction, modifiers: Modifiers) -> list[str]:
     """The instruction as a function; a sparse selector is a constant, hence a template parameter."""
     head = f"__device__ __forceinline__ void multiply({', '.join(parameters(form))})"
     if not form.sparse:

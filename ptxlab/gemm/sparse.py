@@ -17,7 +17,7 @@ from ..gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ..gpu.device import check_device, device_target
 from ..gpu.driver_tensor_maps import encode_tensor_map
 from ..isa.dtypes import dtype
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_mma
 from ..isa.product_form import ProductForm
 from ..isa.targets import check_target, chip_of_target, max_shared
@@ -194,7 +194,7 @@ class SparseRung(GemmKernel):
         return d
 
 
-def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: int) -> SparseRung:
+def sparse_rung(form: Instruction | str, *, result: str | None = None, **constants: int) -> SparseRung:
     """A sparse kernel for an instruction; `constants` replace those of its row.
 
     >>> sparse_rung("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", stages=3, block_n=128).form.shape
@@ -253,7 +253,7 @@ def _check_tiles(made: SparseRung) -> None:
             )
 
 
-def _fits(form: MmaForm) -> bool:
+def _fits(form: Instruction) -> bool:
     """Whether the sparse kernels are written for this instruction."""
     if form.structure is None or form.scale_vec or form.a.dtype.bits not in CODES:
         return False
@@ -262,7 +262,7 @@ def _fits(form: MmaForm) -> bool:
     return step == _A_STEP and types and len(form.selectors) <= 2
 
 
-def has_kernel(form: MmaForm) -> bool:
+def has_kernel(form: Instruction) -> bool:
     """Whether the product of matrices on the GPU with this instruction has a sparse kernel.
 
     >>> has_kernel(parse_mma("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16"))
@@ -286,7 +286,7 @@ def check_compressed(form: ProductForm, A: CompressedMatrix, b_shape: tuple[int,
 
 
 def multiply_compressed(
-    form: MmaForm, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
+    form: Instruction, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
 ) -> Any:
     """A B + C with a sparse instruction for matrices on the GPU; D is of the library of the call."""
     if not has_kernel(form):
@@ -301,7 +301,7 @@ def multiply_compressed(
 
 
 def best_sparse_rung(
-    ins: MmaForm | str,
+    ins: Instruction | str,
     target: str,
     M: int,
     N: int,
@@ -352,7 +352,7 @@ _MAX_TILE = 256 * 192  # elements of D whose 32-bit accumulators fit into the re
 _cached_rung = lru_cache(maxsize=64)(sparse_rung)
 
 
-def _warpgroup_form(form: MmaForm) -> MmaForm | None:
+def _warpgroup_form(form: Instruction) -> Instruction | None:
     """The wgmma.sp that gives the same bits on sm_90a, if there is one."""
     chip = chip_of_target("sm_90a")
     types = f"{form.d_type}.{form.a_type}.{form.b_type}"

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from ..errors import PtxlabError, error_of, listing
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_any, parse_product
 from ..isa.targets import TARGETS, chip_of_target
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..numerics import has
 from .compiler import check_compiler, compiler_version
 from .cuda_python import INSTALL, load
@@ -113,7 +113,7 @@ def check_device(ins: Form | None = None) -> Gpu:
     return gpu
 
 
-def model(ins: MmaForm | Tcgen05Mma | str) -> str | None:
+def model(ins: Instruction | TensorInstruction | str) -> str | None:
     """The `model` with which `emulate` matches this GPU; None without a GPU or a model of it."""
     ins = parse_product(ins)
     if not available(ins):

@@ -36,9 +36,9 @@ from ..errors import PtxlabError, quoted
 from ..isa.catalog import register_forms
 from ..isa.dtypes import dtype
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from .codegen.loops import LOOP_NAME, Contents, Loop, Through, loop
 from .codegen.ptx import stores
 from .compiler import check_compiler, compile, compiler_version
@@ -85,12 +85,12 @@ def plan(form: Form, chains: Sequence[int] | None = None) -> list[tuple[int, Thr
     """The kernels that a measurement needs: the number of chains, and the operand they go through."""
     if chains is None:
         chains = (1, 4)
-        if isinstance(form, MmaForm) and form.lanes == 128:
+        if isinstance(form, Instruction) and form.lanes == 128:
             chains = (1, 8) if form.n < _WIDE_N else (1,)
-        elif isinstance(form, TransferForm) and stores(form):
+        elif isinstance(form, Transfer) and stores(form):
             chains = (8,)
     kernels: list[tuple[int, Through]] = [(count, "C") for count in chains]
-    if isinstance(form, MmaForm) and form.lanes == 32:
+    if isinstance(form, Instruction) and form.lanes == 32:
         kernels.append((1, "A"))
     return kernels
 
@@ -104,7 +104,7 @@ def build(
     emulation is moved out of the loop.
     """
     check_compiler(form, target)
-    transfer = isinstance(form, TransferForm)
+    transfer = isinstance(form, Transfer)
     if form.lanes == 128:
         return _build_wgmma(form, target, chains, contents)
     single = _single(form, target)
@@ -341,7 +341,7 @@ def _try_points(
     points: list[tuple[Point, TimedLoop]] = []
     for kernel in kernels:
         form = kernel.form
-        has_latency = kernel.chains == 1 and not (isinstance(form, TransferForm) and stores(form))
+        has_latency = kernel.chains == 1 and not (isinstance(form, Transfer) and stores(form))
         with gpu_timer.loaded(kernel) as function:
             if has_latency:
                 latency[kernel.through] = gpu_timer.latency(kernel, function)
@@ -445,7 +445,7 @@ def measurable_forms(target: str) -> Iterator[Form]:
     299
     """
     for form in register_forms(None, target):
-        if isinstance(form, MmaForm):
+        if isinstance(form, Instruction):
             yield form
             if form.lanes == 128:
                 yield form.a_from("shared")
@@ -455,7 +455,7 @@ def measurable_forms(target: str) -> Iterator[Form]:
 
 def is_typical(form: Form) -> bool:
     """Whether `record` measures it until power limits the clock: one N, shape and sign of each type."""
-    if not isinstance(form, MmaForm) or form.a_type != form.b_type or form.satfinite or form.rounding:
+    if not isinstance(form, Instruction) or form.a_type != form.b_type or form.satfinite or form.rounding:
         return False
     if form.lanes == 128:
         return form.n == _TYPICAL_N

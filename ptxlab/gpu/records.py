@@ -19,10 +19,10 @@ from .._util.arguments import as_text
 from .._util.files import data_folder, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, listing, quoted, wrapped
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse, parse_any
 from ..isa.tcgen05 import Tcgen05Form
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from .codegen.loops import Contents
 
 _FOLDER = Path(__file__).with_name("measured")
@@ -82,7 +82,7 @@ class Record:
 
 def key_of(form: Form) -> Key:
     """The key of an instruction in a record."""
-    return form.mnemonic, form.a_space if isinstance(form, MmaForm) else "register"
+    return form.mnemonic, form.a_space if isinstance(form, Instruction) else "register"
 
 
 @overload
@@ -207,7 +207,7 @@ def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measu
     n, latency, latency_a, warps, chains, rate, clock, *longer = row
     number = str(n)
     form = parse(entry["instruction"].replace("*", number))
-    if isinstance(form, MmaForm) and entry["a"] == "shared":
+    if isinstance(form, Instruction) and entry["a"] == "shared":
         form = form.a_from("shared")
     best = Point(warps, chains, rate * 1e9, clock)
     sustained = Point(warps, chains, longer[0] * 1e9, *longer[1:]) if longer else None
@@ -231,7 +231,7 @@ def write_record(record: Record, path: Path) -> None:
     groups: dict[tuple[str, str, str], list[list[Any]]] = {}
     for (mnemonic, a_space), result in record.measurements.items():
         name, sass, n = mnemonic, result.sass, 0
-        if isinstance(result.form, MmaForm) and result.form.lanes == 128:
+        if isinstance(result.form, Instruction) and result.form.lanes == 128:
             n = result.form.n
             name = mnemonic.replace(f"m64n{n}k", "m64n*k")
             sass = sass.replace(f"64x{n}x", "64x*x")
@@ -284,7 +284,7 @@ def _rounded(number: float | None, digits: int) -> float | None:
 # -- the measurement of one instruction: latency, throughput, and its conditions ---------------------------
 
 
-def measurable(ins: Form | str) -> MmaForm | TransferForm:
+def measurable(ins: Form | str) -> Instruction | Transfer:
     """The instruction, if ptxlab has loops that measure it.
 
     >>> measurable("tcgen05.mma.cta_group::1.kind::f16")   # doctest: +ELLIPSIS
@@ -310,9 +310,9 @@ def work(form: Form) -> int:
     >>> work(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
     4096
     """
-    if isinstance(form, MmaForm):
+    if isinstance(form, Instruction):
         return 2 * form.m * form.n * form.k * form.mma_count
-    if isinstance(form, TransferForm):
+    if isinstance(form, Transfer):
         return form.register_operand.registers * form.register_operand.lanes * 4
     raise PtxlabError(f"{form.mnemonic}: ptxlab does not measure it")
 
@@ -383,7 +383,7 @@ class Measurement:
     @property
     def unit(self) -> str:
         """The unit of `throughput / 1e12`."""
-        if not isinstance(self.form, MmaForm):
+        if not isinstance(self.form, Instruction):
             return "TB/s"
         return "TFLOP/s" if self.form.d.dtype.is_float else "TOP/s"
 
@@ -411,7 +411,7 @@ class Measurement:
 
 
 def _title(form: Form) -> str:
-    if isinstance(form, MmaForm) and form.lanes == 128:
+    if isinstance(form, Instruction) and form.lanes == 128:
         return f"{form.mnemonic} (A from {'registers' if form.a_space == 'register' else 'shared memory'})"
     return form.mnemonic
 

@@ -16,10 +16,10 @@ from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import TensorInstruction, TensorTransfer
 from ..isa.tcgen05.tcgen05_transfer import check_inputs
 from ..isa.tensor_operand import LANES
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from ..memory.descriptors import Descriptor, descriptor
 from ..memory.tcgen05_tiles import pack_lookup
 from ..numerics.emulate_tcgen05_transfer import as_registers, as_words
@@ -72,7 +72,7 @@ def run(operands: Operation) -> NDArray[Any]:
 def _inputs(operands: Operation) -> list[NDArray[Any]]:
     """What the kernel reads: the operands; for .decompress::lut::b, B compressed and its lookup table."""
     ins, arrays = operands.ins, operands.arrays
-    if not isinstance(ins, Tcgen05Mma) or not ins.decompress:
+    if not isinstance(ins, TensorInstruction) or not ins.decompress:
         return [*arrays.values()]
     columns, words = pack_lookup(ins, arrays["B"])
     return [columns if name == "B" else array for name, array in arrays.items()] + [words]
@@ -89,7 +89,7 @@ def _blocks(ins: ProductForm, count: int) -> int:
 def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
     """Refuse an instruction, or a modifier, that this GPU lacks."""
     gpu = check_device(ins)
-    if isinstance(ins, Tcgen05Mma) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
+    if isinstance(ins, TensorInstruction) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
         raise PtxlabError(
             f"scale_input_d={modifiers.scale_input_d}: {gpu.name} is {gpu.target}, which does not take it; "
             f"{listing(ins.scale_input_d, 4)} do"
@@ -111,7 +111,7 @@ def run_arrays(
     call = gpu_arrays(arguments, stream)
     if call is None:
         return None
-    if isinstance(ins, Tcgen05Mma) and ins.decompress:
+    if isinstance(ins, TensorInstruction) and ins.decompress:
         raise PtxlabError(f"{ins.mnemonic}: B is compressed here first; pass copies as NumPy arrays")
     source = _source(ins, modifiers)
     with call:
@@ -173,14 +173,14 @@ def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[s
 
 
 def run_transfer(
-    form: TransferForm,
+    form: Transfer,
     arrays: Sequence[ArrayLike],
     stride: int | None = None,
     offset: int = 0,
     source: str | None = None,
 ) -> NDArray[Any]:
     """ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store on the GPU; see `Transfer.run`."""
-    if not isinstance(form, TransferForm):
+    if not isinstance(form, Transfer):
         raise PtxlabError(f"found {quoted(form)} where a transfer belongs, such as ldmatrix")
     if source is not None:
         as_text(source, "source")
@@ -219,7 +219,7 @@ def run_transfer(
     return inputs.registers_result(result)
 
 
-def _lane_addresses(form: TransferForm, inputs: TransferInputs, addresses: ArrayLike) -> NDArray[np.uint32]:
+def _lane_addresses(form: Transfer, inputs: TransferInputs, addresses: ArrayLike) -> NDArray[np.uint32]:
     """The address of every lane. Lanes whose address is ignored keep it if it is legal.
 
     Otherwise they repeat a lower lane's, since sm_75 requires valid addresses there as well.
@@ -232,7 +232,7 @@ def _lane_addresses(form: TransferForm, inputs: TransferInputs, addresses: Array
 
 
 def _arguments(
-    form: TransferForm,
+    form: Transfer,
     inputs: TransferInputs,
     addresses: NDArray[np.uint32] | None,
     part: slice,
@@ -261,7 +261,7 @@ def tensor_blocks(cta_group: int, count: int) -> int:
 
 
 def run_tensor_transfer(
-    form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
+    form: TensorTransfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """Run a transfer in all warps of a warpgroup; see `TensorTransfer.run`.
 
@@ -299,7 +299,7 @@ def run_tensor_transfer(
     return _parts(form, result[:, :LANES].reshape(*batch, LANES, shape[1]))
 
 
-def _check_address(form: Tcgen05Transfer, address: int, columns: int) -> int:
+def _check_address(form: TensorTransfer, address: int, columns: int) -> int:
     """The address as a warp passes it: for ld and st, the lane is counted within the warp."""
     at = as_int(address, "address")
     if form.threads == 32:
@@ -313,7 +313,7 @@ def _check_address(form: Tcgen05Transfer, address: int, columns: int) -> int:
 
 
 def _parts(
-    form: Tcgen05Transfer, result: NDArray[np.uint32]
+    form: TensorTransfer, result: NDArray[np.uint32]
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """The results that the kernel stores side by side; ld.red and ld.spcompress have several."""
     written = [operand for operand in asm_operands(form) if operand.written]
@@ -327,7 +327,7 @@ def _parts(
     )
 
 
-def _shared_memory(form: Tcgen05Transfer, memory: ArrayLike, fields: int | Descriptor) -> list[Argument]:
+def _shared_memory(form: TensorTransfer, memory: ArrayLike, fields: int | Descriptor) -> list[Argument]:
     """The bytes that tcgen05.cp reads, their number in units of 16, and the descriptor."""
     content = as_array(memory, f"{form.mnemonic}: memory")
     if content.ndim != 1 or content.dtype.kind not in "iu" or not 1 <= content.size <= code.SHARED_BYTES:

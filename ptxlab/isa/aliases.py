@@ -24,13 +24,13 @@ from ..errors import PtxlabError, listing, quoted
 from .catalog import catalog, register_forms
 from .dtypes import DTYPES
 from .form import Form
-from .mma import MmaForm
+from .mma import Instruction
 from .spelling import form_of, is_mnemonic, tcgen05_form
 from .tcgen05 import AnyTcgen05
-from .transfer import TransferForm
+from .transfer import Transfer
 
 
-def alias_form(name: str) -> MmaForm | TransferForm | None:
+def alias_form(name: str) -> Instruction | Transfer | None:
     """The instruction that a name other than PTX's stands for; None if there is none."""
     form = atom_form(name) or intrinsic_form(name)
     if form is None and not is_mnemonic(name) and not is_intrinsic(name):
@@ -46,7 +46,7 @@ _MAX_WORDS = 20
 
 def short_name(form: Form) -> str | None:
     """``mma.m16n8k64.s4``, with a float D also its type: ``mma.m16n8k16.f32.f16``; None if it has none."""
-    if not isinstance(form, MmaForm) or form.kind:
+    if not isinstance(form, Instruction) or form.kind:
         return None
     if form.a_type != form.b_type or form.c_type != form.d_type:
         return None
@@ -71,7 +71,7 @@ def instruction_names() -> tuple[str, ...]:
     return *short_names, *(form.mnemonic for form in forms)
 
 
-def by_short_name(name: str) -> MmaForm | TransferForm | None:
+def by_short_name(name: str) -> Instruction | Transfer | None:
     """The plainest instruction that has every qualifier of the name; None if there is none.
 
     Types must come in PTX's order; `.sp`, `.load` and `.store` must be written. Of several forms the plainest
@@ -90,7 +90,7 @@ def by_short_name(name: str) -> MmaForm | TransferForm | None:
     return plainest[0] if plainest else None
 
 
-def plainest_forms(name: str) -> list[MmaForm | TransferForm]:
+def plainest_forms(name: str) -> list[Instruction | Transfer]:
     """Every instruction that a short name may mean, equally plain, in the order of the catalogue."""
     tokens = _qualifiers(name)
     if len(tokens) > _MAX_WORDS:
@@ -101,7 +101,7 @@ def plainest_forms(name: str) -> list[MmaForm | TransferForm]:
 
 
 @lru_cache(maxsize=None)
-def _catalog() -> tuple[tuple[MmaForm | TransferForm, list[str]], ...]:
+def _catalog() -> tuple[tuple[Instruction | Transfer, list[str]], ...]:
     """Every form of the catalogue with the qualifiers of its mnemonic."""
     return tuple((form, _qualifiers(form.mnemonic)) for form in register_forms())
 
@@ -115,7 +115,7 @@ def _qualifiers(text: str) -> list[str]:
     return re.split(r"\.|::", text.strip("."))
 
 
-def _matching(tokens: list[str]) -> Iterator[tuple[MmaForm | TransferForm, list[str]]]:
+def _matching(tokens: list[str]) -> Iterator[tuple[Instruction | Transfer, list[str]]]:
     if _words().issuperset(tokens):
         yield from (entry for entry in _catalog() if _matches(*entry, tokens))
 
@@ -124,13 +124,13 @@ def _matches(form: Form, qualifiers: list[str], tokens: list[str]) -> bool:
     """Whether the form has all that the tokens name, and nothing that they would have to name."""
     if tokens[0] != qualifiers[0]:
         names_an_operation = tokens[0] in ("mma", "wmma", "wgmma")
-        if names_an_operation or not isinstance(form, MmaForm):
+        if names_an_operation or not isinstance(form, Instruction):
             return False
     if form.sparse != ("sp" in tokens or "ordered_metadata" in tokens):
         return False
     if any(word in qualifiers and word not in tokens for word in ("load", "store")):
         return False
-    if isinstance(form, MmaForm):
+    if isinstance(form, Instruction):
         types = iter([form.d_type, form.a_type, form.b_type, form.c_type, form.scale_type])
         if not all(token in types for token in tokens if token in DTYPES):  # in this order
             return False
@@ -146,7 +146,7 @@ def _extra_qualifiers(form: Form, qualifiers: list[str], tokens: list[str]) -> i
     optional = ("satfinite", "kind", "trans", "rz", "rm", "rp")
     extras = [word in qualifiers and word not in tokens for word in optional]
     orders = [word for word in qualifiers if word in ("row", "col")]
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         usual = "col" if qualifiers[:3] == ["wmma", "load", "b"] else "row"
         extras.append(any(order not in (usual, *tokens) for order in orders))
         extras.append("matrix" in qualifiers[0] and "b16" not in qualifiers)  # ldmatrix.x4 is that of m8n8
@@ -259,7 +259,7 @@ def is_atom(name: str) -> bool:
     return re.match(r"(?:\w+::)*(?:SM\d+_|G?MMA_\d+x)", name) is not None
 
 
-def atom_form(name: str) -> MmaForm | TransferForm | None:
+def atom_form(name: str) -> Instruction | Transfer | None:
     """The instruction of an atom; None if it has none here.
 
     >>> atom_form("SM90::GMMA::MMA_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>")
@@ -275,7 +275,7 @@ def atom_form(name: str) -> MmaForm | TransferForm | None:
     if atom is None:
         return None
     form = next((form for form in map(form_of, _mma_names(atom)) if form is not None), None)
-    if isinstance(form, MmaForm) and atom["source"] and form.lanes == 128:
+    if isinstance(form, Instruction) and atom["source"] and form.lanes == 128:
         return form.a_from("shared" if atom["source"] == "SS" else "register")
     return form
 
@@ -387,7 +387,7 @@ def tcgen05_atom(name: str) -> AnyTcgen05 | None:
 
 
 def _umma_form(atom: re.Match[str]) -> AnyTcgen05 | None:
-    from .tcgen05 import Tcgen05Mma
+    from .tcgen05 import TensorInstruction
 
     words = _arguments(atom)
     numbers = [int(word) for word in words if word.isdecimal()]
@@ -397,7 +397,7 @@ def _umma_form(atom: re.Match[str]) -> AnyTcgen05 | None:
     sparse = ".sp" if atom["sparse"] else ""
     group = 2 if atom["pair"] else 1
     form = tcgen05_form(f"tcgen05.mma{sparse}.cta_group::{group}.kind::{kind}")
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         return form
     if atom["source"] == "TS":
         form = form.a_from("tensor")
@@ -424,7 +424,7 @@ def is_intrinsic(name: str) -> bool:
     return name.startswith(_PREFIX)
 
 
-def intrinsic_form(name: str) -> MmaForm | TransferForm | None:
+def intrinsic_form(name: str) -> Instruction | Transfer | None:
     """The instruction of an intrinsic; None if it has none here.
 
     >>> intrinsic_form("llvm.nvvm.mma.m16n8k8.row.col.tf32")

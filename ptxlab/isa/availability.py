@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
-from .mma import MmaForm
+from .mma import Instruction
 from .targets import SM_90A, SM_100A, SM_107, SM_120A, SM_120A_WITHOUT_F, TARGETS, TCGEN05, PtxVersion
 
 _ANY, _90A, _SINCE_90A, _SINCE_100A = "", "sm_90a", "sm_90a and later a and f", "sm_100a and later a and f"
@@ -280,7 +280,7 @@ def fits(register_type: str, letters: str) -> bool:
     return register_type[0] in letters or "x" in register_type or register_type == "pred"
 
 
-def matrix_registers(form: MmaForm, operand: str) -> str:
+def matrix_registers(form: Instruction, operand: str) -> str:
     """First letters of the types of registers that A, B, C or D of a matrix instruction takes.
 
     >>> from ptxlab.isa.parse import parse_mma

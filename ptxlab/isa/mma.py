@@ -305,17 +305,13 @@ class Instruction(MatrixInstruction):
         return self.ordered
 
 
-#: The name of the class in the packages, where other forms are at hand.
-MmaForm = Instruction
-
-
-def _is_fp8(form: MmaForm) -> bool:
+def _is_fp8(form: Instruction) -> bool:
     return form.a_type in ("e4m3", "e5m2")
 
 
 #: "PTX ISA Notes" of mma, mma.sp, wmma.mma and wgmma.mma_async: a form needs the newest version that applies.
 #: The manual has some wmma.mma since 6.0; sm_75, the first target here, came with 6.3.
-_INTRODUCED: tuple[tuple[PtxVersion, Callable[[MmaForm], bool]], ...] = (
+_INTRODUCED: tuple[tuple[PtxVersion, Callable[[Instruction], bool]], ...] = (
     (PtxVersion(6, 3), lambda form: form.family == "wmma"),
     (PtxVersion(7, 0), lambda form: form.family == "wmma" and form.a_type in ("bf16", "tf32", "f64")),
     (PtxVersion(6, 4), lambda form: form.family == "mma"),

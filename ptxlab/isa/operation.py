@@ -27,7 +27,7 @@ from .product_form import ProductForm
 if TYPE_CHECKING:
     from ..explorer import Explorer
     from .form import Form
-    from .mma import MmaForm
+    from .mma import Instruction
     from .tensor_operand import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
@@ -196,11 +196,11 @@ class Operation(AnyOperation):
     # -- the inputs ---------------------------------------------------------------------------------------
 
     @property
-    def mma(self) -> MmaForm:
+    def mma(self) -> Instruction:
         """The instruction, for code that handles only warps and warpgroups; tcgen05.mma is an error."""
-        from .mma import MmaForm
+        from .mma import Instruction
 
-        if not isinstance(self.ins, MmaForm):
+        if not isinstance(self.ins, Instruction):
             raise PtxlabError(f"{self.ins.mnemonic}: this needs mma, mma.sp, wmma, wgmma or wgmma.sp")
         return self.ins
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import PtxlabError, listing
 from .catalog import AnyForm
 from .form import Form
-from .mma import MmaForm
+from .mma import Instruction
 from .spelling import companion, form_of, mentions, mnemonics, tcgen05_form
 from .tcgen05 import AnyTcgen05, Tcgen05Form
-from .transfer import TransferForm
+from .transfer import Transfer
 
 if TYPE_CHECKING:
-    from .tcgen05 import Tcgen05Mma
+    from .tcgen05 import TensorInstruction
 
 _Form = TypeVar("_Form", bound=Form)
 
 
-def parse(text: str | Form) -> MmaForm | TransferForm:
+def parse(text: str | Form) -> Instruction | Transfer:
     """The form that a text names.
 
     The text is one of these: a mnemonic with its qualifiers in any order that the assembler takes; a line of
@@ -47,19 +47,19 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
     >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
     'm64n32k16'
     """
-    form = text if isinstance(text, MmaForm | TransferForm) else _tcgen05(text) or parse(text)
+    form = text if isinstance(text, Instruction | Transfer) else _tcgen05(text) or parse(text)
     if descriptor is None and not parts:
         return form
-    from .tcgen05 import Tcgen05Mma
+    from .tcgen05 import TensorInstruction
 
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         part = "descriptor" if descriptor is not None else next(iter(parts))
         raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; {form.mnemonic} takes none")
     return _interned(form.with_descriptor(descriptor, **parts))
 
 
 @lru_cache(maxsize=1024)
-def _interned(form: Tcgen05Mma) -> Tcgen05Mma:
+def _interned(form: TensorInstruction) -> TensorInstruction:
     """The equal form that was parsed first, which has already computed its layouts."""
     return form
 
@@ -94,12 +94,12 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
 
 def _with_a_as_written(form: _Form, name: str, text: str) -> _Form:
     """The form with A where an operand list has it: wgmma `{d}, a-desc, ...`, tcgen05.mma `[d], [a], ...`."""
-    if isinstance(form, MmaForm) and form.family.startswith("wgmma"):
+    if isinstance(form, Instruction) and form.family.startswith("wgmma"):
         return form.a_from("shared") if _second_operands(name, text, "{", "}") == {""} else form
     if isinstance(form, Tcgen05Form):
-        from .tcgen05 import Tcgen05Mma
+        from .tcgen05 import TensorInstruction
 
-        if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
+        if isinstance(form, TensorInstruction) and _second_operands(name, text, "[", "]") == {"["}:
             return form.a_from("tensor")
     return form
 
@@ -123,44 +123,44 @@ def parse_every(text: str) -> list[AnyForm]:
     return list(dict.fromkeys(forms))
 
 
-def parse_mma(text: str | Form) -> MmaForm:
+def parse_mma(text: str | Form) -> Instruction:
     """Like `parse`, for instructions that multiply matrices; ldmatrix and the other transfers are an error.
 
     >>> parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").k
     16
     """
-    if isinstance(text, MmaForm):
+    if isinstance(text, Instruction):
         return text
     form = parse(text)
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         raise PtxlabError(f"{form.mnemonic} transfers a matrix; this needs one that multiplies")
     return form
 
 
-def parse_product(text: str | Form) -> MmaForm | Tcgen05Mma:
+def parse_product(text: str | Form) -> Instruction | TensorInstruction:
     """Like `parse_mma`, with tcgen05.mma as well.
 
     >>> parse_product("tcgen05.mma.cta_group::1.kind::f16").k
     16
     """
-    form = None if isinstance(text, MmaForm) else _tcgen05(text)
+    form = None if isinstance(text, Instruction) else _tcgen05(text)
     if form is None:
         return parse_mma(text)
-    from .tcgen05 import Tcgen05Mma
+    from .tcgen05 import TensorInstruction
 
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         raise PtxlabError(f"{form.mnemonic} multiplies no matrices; tcgen05.mma does")
     return form
 
 
-def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
+def parse_all(text: str | Form) -> list[Instruction | Transfer]:
     """The forms that a text names, each once and at least one, in the order of the text.
 
     >>> code = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r0, r1, r2, r3}, [r4]; wgmma.fence.sync.aligned;"
     >>> parse_all(code + " movmatrix.sync.aligned.m8n8.trans.b16 r5, r6;")
     [<ldmatrix.sync.aligned.m8n8.x4.shared.b16>, <movmatrix.sync.aligned.m8n8.trans.b16>]
     """
-    if isinstance(text, MmaForm | TransferForm):
+    if isinstance(text, Instruction | Transfer):
         return [text]
     if isinstance(text, Tcgen05Form):
         raise PtxlabError(_refusal(text.mnemonic))
@@ -177,7 +177,7 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
 
 
 @lru_cache(maxsize=1024)
-def _resolve(name: str) -> MmaForm | TransferForm:
+def _resolve(name: str) -> Instruction | Transfer:
     form = form_of(name)
     if form is None:
         from .aliases import alias_form

@@ -29,8 +29,8 @@ def by_argument(*operands: _Operand | None) -> dict[str, _Operand]:
 class ProductForm(Form):
     """One form of an instruction that computes D = A B + C: shape, types, operands and modifiers.
 
-    Arithmetic, traces and `Operation` use this interface; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
-    implement it.
+    Arithmetic, traces and `Operation` use this interface; `Instruction` (mma, wmma, wgmma) and
+    `TensorInstruction` implement it.
 
     >>> import ptxlab
     >>> forms = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "tcgen05.mma.cta_group::1.kind::f16")

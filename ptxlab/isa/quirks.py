@@ -360,7 +360,7 @@ SELECTORS = Quirk(
     "{f0, f1, f2, f3}, {a0, a1, a2, a3}, {b0, b1, b2, b3}, {f0, f1, f2, f3}, e, 2;",
 )
 
-#: An operand too, of tcgen05.mma: `Tcgen05Mma.arguments` has the manual's.
+#: An operand too, of tcgen05.mma: `TensorInstruction.arguments` has the manual's.
 SCALE_INPUT_D = Quirk(
     title="a number after `enable-input-d` of `tcgen05.mma` with `kind::i8` or `kind::ti16`",
     fault="integer kinds have no scale-input-d",

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from .catalog import register_forms, tcgen05_forms
 from .dtypes import DTYPES
-from .mma import MmaForm
+from .mma import Instruction
 from .tcgen05 import CONTROL_FAMILIES, AnyTcgen05
-from .transfer import TransferForm
+from .transfer import Transfer
 
 #: Qualifiers that keep their order among themselves.
 _ORDERED = (
@@ -31,7 +31,7 @@ _TCGEN05_HEADS = frozenset({"ws", "red", "spcompress"})
 _Key = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]
 
 
-def form_of(name: str) -> MmaForm | TransferForm | None:
+def form_of(name: str) -> Instruction | Transfer | None:
     """The form that the assembler reads in a mnemonic; None if the catalogue has none.
 
     >>> form_of("ldmatrix.sync.aligned.x4.m8n8.shared.b16")
@@ -56,20 +56,20 @@ def is_mnemonic(name: str) -> bool:
 
 
 @lru_cache(maxsize=None)
-def _forms() -> dict[_Key, MmaForm | TransferForm]:
+def _forms() -> dict[_Key, Instruction | Transfer]:
     return {_key(name.split(".")): form for name, form in spellings()}
 
 
 @lru_cache(maxsize=None)
-def mnemonics() -> dict[str, MmaForm | TransferForm]:
+def mnemonics() -> dict[str, Instruction | Transfer]:
     """Every form by its own mnemonic, with each state space of a transfer."""
     return {form.mnemonic: form for _, form in spellings()}
 
 
-def spellings() -> Iterator[tuple[str, MmaForm | TransferForm]]:
+def spellings() -> Iterator[tuple[str, Instruction | Transfer]]:
     """Every set of qualifiers that names a form, in the manual's order, with the form."""
     for form in register_forms():
-        if isinstance(form, TransferForm):
+        if isinstance(form, Transfer):
             for variant in (form, *map(form.in_space, form.spaces)):
                 yield variant.mnemonic, variant
             continue
@@ -141,12 +141,12 @@ def tcgen05_form(name: str) -> AnyTcgen05 | None:
 @lru_cache(maxsize=None)
 def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
     """Every form of tcgen05 by its mnemonic, with every collector hint."""
-    from .tcgen05 import Tcgen05Mma
+    from .tcgen05 import TensorInstruction
 
     by_name: dict[str, AnyTcgen05] = {}
     for form in tcgen05_forms():
         variants: list[AnyTcgen05] = [form]
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             variants = [form.collecting(a, b) for a, b in form.collectors]
         by_name |= {variant.mnemonic: variant for variant in variants}
     return by_name

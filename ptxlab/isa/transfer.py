@@ -412,10 +412,6 @@ class Transfer(ShownForm):
         return transfer_conflicts(self, addresses)
 
 
-#: The name of the class in the packages, where other forms are at hand.
-TransferForm = Transfer
-
-
 def _as_whole(value: object, what: str) -> int:
     """A whole number; the message repeats the argument as a call writes it."""
     try:
@@ -426,7 +422,7 @@ def _as_whole(value: object, what: str) -> int:
 
 #: "PTX ISA Notes" of these instructions: a form needs the newest version that applies. The manual has
 #: wmma.load and wmma.store of f16 since 6.0; sm_75, the first target here, came with 6.3.
-_INTRODUCED: tuple[tuple[PtxVersion, Callable[[TransferForm], bool]], ...] = (
+_INTRODUCED: tuple[tuple[PtxVersion, Callable[[Transfer], bool]], ...] = (
     (PtxVersion(6, 3), lambda form: form.wmma),
     (PtxVersion(7, 0), lambda form: form.wmma and form.type in ("bf16", "tf32", "f64")),
     (PtxVersion(7, 0), lambda form: form.wmma and form.shape in ("m8n8k4", "m16n16k8")),

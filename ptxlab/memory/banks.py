@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from .swizzle import SharedLayout
 
 _MEASURED_ON = "sm_90a"
@@ -261,7 +261,7 @@ def serve(
     return Conflicts(_words(starts, size, active_lanes), groups, atomic=kind == "atomic")
 
 
-def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:
+def transfer_conflicts(form: Transfer, addresses: ArrayLike) -> Conflicts:
     """Bank conflicts of ldmatrix or stmatrix for these row addresses, [..., 32].
 
     >>> from ptxlab.isa.parse import parse

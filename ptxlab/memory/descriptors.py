@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_flag, as_int, as_integers, broadcast, check_room, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from .swizzle import SWIZZLES, swizzled
 
 _SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in SWIZZLES.items()}
@@ -348,7 +348,7 @@ stride dimension offset (SBO) 512 bytes.
         beyond = rest.addresses(row, np.maximum(along - count, 0), bits=bits)
         return np.where(np.broadcast_to(along, first.shape) < count, first, beyond)
 
-    def faults(self, form: Tcgen05Mma, operand: str, target: str | None = None) -> tuple[str, ...]:
+    def faults(self, form: TensorInstruction, operand: str, target: str | None = None) -> tuple[str, ...]:
         """What is wrong with it for A or B of a tcgen05.mma, in sentences; () if nothing is.
 
         >>> import ptxlab
@@ -356,13 +356,13 @@ stride dimension offset (SBO) 512 bytes.
         >>> Tcgen05Descriptor(0, 16, 1024, 128).faults(tf32, "B")
         ('B is transposed, with elements of 32 bits: the swizzle is of 128 bytes in chunks of 32',)
         """
-        if not isinstance(form, Tcgen05Mma):
+        if not isinstance(form, TensorInstruction):
             raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
         if not is_name(operand, ("A", "B")):
             raise PtxlabError(f"operand {quoted(operand)}: A and B have descriptors")
         return tuple(self._faults(form, operand, target))
 
-    def _faults(self, form: Tcgen05Mma, operand: str, target: str | None) -> Iterator[str]:
+    def _faults(self, form: TensorInstruction, operand: str, target: str | None) -> Iterator[str]:
         matrix = form.a if operand == "A" else form.b
         if operand == "A" and form.a_space == "tensor":
             yield "A is in tensor memory: it has an address there, and no descriptor"

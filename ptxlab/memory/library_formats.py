@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, as_integers, as_shape, broadcast, check_room, is_a, is_name
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand, as_operand
 from ..isa.parse import parse_mma
 
@@ -97,7 +97,7 @@ def restore_metadata(metadata: ArrayLike) -> NDArray[np.uint8]:
     return np.asarray(nibbles.reshape(*stored.shape[:-2], rows, words * size // 4), dtype=np.uint8)
 
 
-def metadata_registers(ins: MmaForm | str, metadata: ArrayLike) -> NDArray[Any]:
+def metadata_registers(ins: Instruction | str, metadata: ArrayLike) -> NDArray[Any]:
     """E of every sparse instruction over a matrix: [..., row tiles, K tiles, lanes, registers].
 
     >>> import ptxlab
@@ -119,7 +119,7 @@ def metadata_registers(ins: MmaForm | str, metadata: ArrayLike) -> NDArray[Any]:
     return np.asarray(operand.pack_codes(np.moveaxis(tiles, -3, -2)))
 
 
-def metadata_from_registers(ins: MmaForm | str, registers: ArrayLike) -> NDArray[Any]:
+def metadata_from_registers(ins: Instruction | str, registers: ArrayLike) -> NDArray[Any]:
     """E registers of a matrix -> metadata as PyTorch and CUTLASS store it; see `metadata_registers`."""
     form = parse_mma(ins)
     operand = _metadata_operand(form)
@@ -132,7 +132,7 @@ def metadata_from_registers(ins: MmaForm | str, registers: ArrayLike) -> NDArray
     return reorder_metadata(nibbles, form.a.dtype.bits)
 
 
-def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
+def pack_metadata(ins: Instruction | str, nibbles: ArrayLike) -> NDArray[np.int32]:
     """Nibbles [rows, chunks] as the lanes of mma.sp and wgmma.sp take them: [rows / 64, chunks / 16, 128].
 
     Each lane of four warps, which have 16 rows each, has a word of 32 bits for every 16 chunks of a row. This
@@ -161,7 +161,7 @@ def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
     return np.ascontiguousarray(chosen.reshape(high, wide, _BLOCK_LANES)).view(np.int32)
 
 
-def unpack_metadata(ins: MmaForm | str, words: ArrayLike) -> NDArray[np.uint8]:
+def unpack_metadata(ins: Instruction | str, words: ArrayLike) -> NDArray[np.uint8]:
     """The nibbles [rows, chunks] of words that `pack_metadata` made.
 
     >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
@@ -191,7 +191,7 @@ def unpack_metadata(ins: MmaForm | str, words: ArrayLike) -> NDArray[np.uint8]:
     return np.asarray(nibbles, dtype=np.uint8)
 
 
-def _selected(form: MmaForm) -> NDArray[np.int64]:
+def _selected(form: Instruction) -> NDArray[np.int64]:
     """The selector that names each lane: one selector names all four lanes, two name two each, four one."""
     lane = np.arange(_metadata_operand(form).lanes) % 4
     return lane * len(form.selectors) // 4
@@ -203,7 +203,7 @@ def _supplying_lane(named: NDArray[np.int64], lanes: int, selectors: int) -> NDA
     return named.reshape(-1, 4 // selectors)[lane // 4, lane % (4 // selectors)]
 
 
-def _metadata_operand(form: MmaForm) -> Operand:
+def _metadata_operand(form: Instruction) -> Operand:
     if form.e is None:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     return form.e

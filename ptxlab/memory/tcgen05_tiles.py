@@ -27,7 +27,7 @@ from .._util.arguments import as_index, as_int, as_integers, broadcast
 from ..errors import PtxlabError, quoted
 from ..isa.location import SharedPlace
 from ..isa.operand import Operand, Packing
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tcgen05.tcgen05_form import TYPES
 from ..isa.tensor_operand import LANES
 from .tile import Tile
@@ -39,15 +39,15 @@ INDEX_BITS = 3
 _COPIES = 32  # lanes after which the table is held again
 
 
-def _check_lookup(form: Tcgen05Mma) -> Tcgen05Mma:
-    if not isinstance(form, Tcgen05Mma):
+def _check_lookup(form: TensorInstruction) -> TensorInstruction:
+    if not isinstance(form, TensorInstruction):
         raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
     if not form.decompress:
         raise PtxlabError(f"{form.mnemonic} has no lookup table; forms with .decompress::lut::b have one")
     return form
 
 
-def pack_lookup(form: Tcgen05Mma, codes: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+def pack_lookup(form: TensorInstruction, codes: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """Codes of B [..., K, N] -> bytes of its columns [..., N, 48], and the table's words [..., lanes, 2].
 
     Indices are in the first 24 bytes of a column. More than eight different values in columns that share a
@@ -89,7 +89,7 @@ def pack_lookup(form: Tcgen05Mma, codes: ArrayLike) -> tuple[NDArray[np.uint8], 
 
 
 def unpack_lookup(
-    form: Tcgen05Mma, columns: ArrayLike, words: ArrayLike, segment: int = 0
+    form: TensorInstruction, columns: ArrayLike, words: ArrayLike, segment: int = 0
 ) -> NDArray[np.uint8]:
     """The inverse of `pack_lookup`: codes of B from the first or the second half of its columns' bytes.
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int
 from ..errors import PtxlabError
-from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
+from ..isa.tcgen05 import UNPACKED, TensorTransfer
 from ..isa.tcgen05.tcgen05_transfer import check_inputs
 from ..isa.tensor_operand import COLUMNS, LANES, TensorOperand, split_address
 from ..memory.descriptors import Descriptor, descriptor
@@ -23,7 +23,7 @@ from . import scalar
 
 
 def emulate(
-    form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
+    form: TensorTransfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """The instruction applied to arrays, which `form.inputs` names; see `TensorTransfer.emulate`.
 
@@ -45,7 +45,7 @@ def emulate(
 
 
 def load(
-    form: Tcgen05Transfer, words: ArrayLike, address: int = 0, split: int | None = None
+    form: TensorTransfer, words: ArrayLike, address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """Registers [..., 128 threads, registers] that tcgen05.ld fills when all warps of a warpgroup execute it.
 
@@ -76,9 +76,7 @@ def load(
     return (registers, _reduced(form, registers)) if form.reduces else registers
 
 
-def _registers(
-    form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | None
-) -> NDArray[np.uint32]:
+def _registers(form: TensorTransfer, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
     memory = as_words(words, form.mnemonic)
     lanes, columns = places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
@@ -88,7 +86,7 @@ def _registers(
     return np.asarray(halves[..., 0] | halves[..., 1] << np.uint32(16))
 
 
-def _reduced(form: Tcgen05Transfer, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _reduced(form: TensorTransfer, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The smallest or largest register of each thread, as PTX's min and max compare."""
     values = registers & np.uint32(0x7FFFFFFF) if form.absolute else registers
     opcode = f"{form.reduction}{'.NaN' if form.nan else ''}.{form.type}"
@@ -101,7 +99,7 @@ def _reduced(form: Tcgen05Transfer, registers: NDArray[np.uint32]) -> NDArray[np
 
 
 def _compressed(
-    form: Tcgen05Transfer, registers: NDArray[np.uint32]
+    form: TensorTransfer, registers: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Metadata and kept values."""
     groups = registers.reshape(*registers.shape[:-1], -1, 4)
@@ -115,7 +113,7 @@ def _compressed(
     return metadata, kept
 
 
-def _ranked(form: Tcgen05Transfer, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _ranked(form: TensorTransfer, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Indices of the values of each group, from the first to keep on; NaN comes first, and -0 is below +0."""
     values = groups & np.uint32(0x7FFFFFFF) if form.absolute else groups
     signed = values.view(np.int32).astype(np.int64)
@@ -126,7 +124,7 @@ def _ranked(form: Tcgen05Transfer, groups: NDArray[np.uint32]) -> NDArray[np.int
     return np.argsort(order, axis=-1, kind="stable")
 
 
-def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
+def shift(form: TensorTransfer, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.shift: 31 of a warp's lanes take the words of the next, in 8 columns.
 
     >>> import ptxlab
@@ -167,7 +165,7 @@ def shift_rows(words: NDArray[np.uint32], column: int, columns: int) -> NDArray[
 
 
 def store(
-    form: Tcgen05Transfer, registers: ArrayLike, words: ArrayLike, address: int = 0, split: int | None = None
+    form: TensorTransfer, registers: ArrayLike, words: ArrayLike, address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.st by all warps of a warpgroup, from registers [..., 128, registers].
 
@@ -191,7 +189,7 @@ def store(
 
 
 def copy(
-    form: Tcgen05Transfer, memory: ArrayLike, code: int | Descriptor, words: ArrayLike, address: int = 0
+    form: TensorTransfer, memory: ArrayLike, code: int | Descriptor, words: ArrayLike, address: int = 0
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp, from shared memory [bytes] through a shared-memory descriptor.
 
@@ -211,7 +209,7 @@ def copy(
 
 
 def copy_rows(
-    form: Tcgen05Transfer, source: ArrayLike, words: ArrayLike, address: int = 0
+    form: TensorTransfer, source: ArrayLike, words: ArrayLike, address: int = 0
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp of these rows of 32-bit words, wherever they are in shared memory.
 
@@ -244,7 +242,7 @@ def copy_rows(
     return after
 
 
-def _copied_words(form: Tcgen05Transfer) -> TensorOperand:
+def _copied_words(form: TensorTransfer) -> TensorOperand:
     """What tcgen05.cp writes, in words even where it unpacks bytes."""
     return replace(form, source="").tensor("T")
 
@@ -273,7 +271,7 @@ def as_words(words: ArrayLike, name: str) -> NDArray[np.uint32]:
     return _unsigned(array, f"{name}: words")
 
 
-def as_registers(registers: ArrayLike, form: Tcgen05Transfer) -> NDArray[np.uint32]:
+def as_registers(registers: ArrayLike, form: TensorTransfer) -> NDArray[np.uint32]:
     """Registers of 128 threads that tcgen05.st stores, or an error that says what is wrong with them."""
     array = as_array(registers, f"{form.mnemonic}: registers")
     if array.shape[-2:] != (LANES, form.registers):
@@ -292,7 +290,7 @@ def _unsigned(array: NDArray[Any], what: str) -> NDArray[np.uint32]:
 
 
 def places(
-    form: Tcgen05Transfer, address: int, split: int | None, width: int
+    form: TensorTransfer, address: int, split: int | None, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lane and column of every element of every thread: [128, elements] each; an element is a register.
 

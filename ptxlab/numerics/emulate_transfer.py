@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, check_room
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TransferInputs:
 
     @classmethod
     def of(
-        cls, form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None = None, offset: int = 0
+        cls, form: Transfer, arrays: Sequence[ArrayLike], stride: int | None = None, offset: int = 0
     ) -> TransferInputs:
         """Check the arrays that `form.inputs` names, in their order."""
         if not isinstance(arrays, tuple | list):
@@ -110,7 +110,7 @@ def _flattened(array: NDArray[Any], batch: tuple[int, ...], count: int, item_axe
     return np.broadcast_to(array, batch + item_shape).reshape(count, *item_shape)
 
 
-def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> NDArray[Any]:
+def emulate(form: Transfer, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> NDArray[Any]:
     """The instruction on arrays; see `Transfer.emulate`."""
     inputs = TransferInputs.of(form, arrays, stride, offset)
     if form.family == "movmatrix":
@@ -119,14 +119,14 @@ def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None,
     return _store(form, inputs) if "registers" in form.inputs else _load(form, inputs)
 
 
-def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
+def _load(form: Transfer, inputs: TransferInputs) -> NDArray[Any]:
     """Memory -> registers."""
     transfer, byte = inputs.row_bytes(form.lines[1] * form.memory_bits // 8)
     rows = inputs.memory[inputs.memory_index[transfer], byte]
     return inputs.registers_result(loaded_registers(form, rows))
 
 
-def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
+def _store(form: Transfer, inputs: TransferInputs) -> NDArray[Any]:
     """Registers -> a copy of the memory with the rows written."""
     memory = inputs.memory[inputs.memory_index]
     width = form.lines[1] * form.register_operand.dtype.bits // 8
@@ -134,7 +134,7 @@ def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     return inputs.memory_result(memory)
 
 
-def loaded_registers(form: TransferForm, rows: NDArray[np.uint8]) -> NDArray[Any]:
+def loaded_registers(form: Transfer, rows: NDArray[np.uint8]) -> NDArray[Any]:
     """Registers [..., lanes, registers] from the bytes of rows of memory [..., rows, bytes]."""
     operand = form.register_operand
     codes = unpack_row(rows, form.memory_bits, form.lines[1])
@@ -144,13 +144,13 @@ def loaded_registers(form: TransferForm, rows: NDArray[np.uint8]) -> NDArray[Any
     return operand.pack_codes(codes)
 
 
-def stored_rows(form: TransferForm, registers: NDArray[Any]) -> NDArray[np.uint8]:
+def stored_rows(form: Transfer, registers: NDArray[Any]) -> NDArray[np.uint8]:
     """Bytes of rows of memory [..., rows, bytes] from registers [..., lanes, registers]."""
     operand = form.register_operand
     return pack_row(_by_rows(form, operand.unpack_codes(registers)), operand.dtype.bits)
 
 
-def _by_rows(form: TransferForm, codes: NDArray[Any]) -> NDArray[Any]:
+def _by_rows(form: Transfer, codes: NDArray[Any]) -> NDArray[Any]:
     """A matrix as it lies in memory <-> the matrix of the operand: transposed if wmma's layout is .col."""
     return np.swapaxes(codes, -1, -2) if form.layout == "col" else codes
 
@@ -176,7 +176,7 @@ def pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 # -- checks --------------------------------------------------------------------------------------------------
 
 
-def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
+def _memory_bytes(form: Transfer, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
     """Memory as bytes [..., size], and the type of the elements in which it was passed."""
     array = _as_memory(memory)
     bits = form.memory_bits
@@ -203,7 +203,7 @@ def _as_memory(memory: ArrayLike) -> NDArray[Any]:
     return as_array(memory, "memory")
 
 
-def _row_addresses(form: TransferForm, addresses: ArrayLike, size: int) -> NDArray[np.int64]:
+def _row_addresses(form: Transfer, addresses: ArrayLike, size: int) -> NDArray[np.int64]:
     """The addresses of the lanes that supply one, [..., rows]."""
     array = as_array(addresses, "addresses")
     if array.dtype.kind not in "iu" or array.shape[-1:] != (form.lanes,):
@@ -242,7 +242,7 @@ def _check_distinct(rows: NDArray[np.int64]) -> None:
         )
 
 
-def _check_last_row(form: TransferForm, starts: NDArray[np.int64], size: int) -> None:
+def _check_last_row(form: Transfer, starts: NDArray[np.int64], size: int) -> None:
     end = int(starts[-1]) + form.lines[1] * form.register_operand.dtype.bits // 8
     if end > size:
         line = "row" if form.layout == "row" else "column"

@@ -18,7 +18,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS, GENERATIONS, SM_107, chip_of_target
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
 Evidence = Literal["measured", "published", "assumed"]
@@ -335,7 +335,7 @@ def why_no_model(ins: ProductForm) -> str:
     >>> why_no_model(ptxlab.instruction(name, k=192))
     'no target has it with this descriptor: sm_100a lacks K = 192, which sm_107a, sm_107f have'
     """
-    if not isinstance(ins, Tcgen05Mma):
+    if not isinstance(ins, TensorInstruction):
         return ""
     if any(ins.supports(target) for target in ins.targets):
         return ""

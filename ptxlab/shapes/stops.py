@@ -20,11 +20,11 @@ from ..explorer.tensor_questions import rule_of_d
 from ..isa.catalog import catalog
 from ..isa.form import Form
 from ..isa.layout import Layout, index_terms
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
-from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, TensorInstruction, TensorTransfer
 from ..isa.tensor_operand import TensorLayout, TensorOperand
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 from ..question import Question, Reply, Unanswered, Verdict
 from ..views.labels import index_range
 
@@ -78,15 +78,15 @@ def layout_key(form: Form) -> Hashable:
     >>> layout_key(ptxlab.instruction(one)) == layout_key(ptxlab.instruction(other))
     True
     """
-    if isinstance(form, Tcgen05Mma):
+    if isinstance(form, TensorInstruction):
         return form.family, form.kind, form.cta_group, form.scale_vec
-    if isinstance(form, Tcgen05Transfer):
+    if isinstance(form, TensorTransfer):
         if form.family == "tcgen05.ld":
             return form.shape, form.pack
         return re.sub(r"\.x\d+\b|\.cta_group::\d", "", form.mnemonic)
-    if isinstance(form, TransferForm):
+    if isinstance(form, Transfer):
         return form.family, *(_placement_key(form.operand(name)) for name in form.operands)
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         return "control"
     places = [(name, _placement_key(form.operand(name))) for name in form.operands if name in _INPUTS]
     d = form.operand("D")
@@ -123,14 +123,14 @@ class Stop:
         'm8n8k4 f64 → f64'
         """
         form = self.form
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             group = ", two CTAs" if form.cta_group == 2 else ""
             short = re.sub(r"tcgen05\.|\.cta_group::\d|kind::|\.block_scale|scale_vec::", "", form.mnemonic)
             return f"{short} {form.shape}{group}"
-        if isinstance(form, (Tcgen05Transfer, TransferForm)):
+        if isinstance(form, (TensorTransfer, Transfer)):
             dropped = (".sync.aligned", ".cta_group::1", ".b32", ".shared", "tcgen05.")
             return "".join(re.split("|".join(map(re.escape, dropped)), form.mnemonic))
-        if not isinstance(form, MmaForm):
+        if not isinstance(form, Instruction):
             return "without a matrix"
         types = form.a_type if form.a_type == form.b_type else f"{form.a_type}·{form.b_type}"
         orders = re.search(r"m8n8k4\.(row|col)\.(row|col)\.\w+\.f16", form.mnemonic)
@@ -175,11 +175,11 @@ class Stop:
     def formulas(self) -> dict[str, str]:
         """Row and column of each operand's elements, as the manual writes them; lane and column of a word."""
         form = self.form
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             return {"D": rule_of_d(form)}
         if form.family == "tcgen05.shift":
             return {"T'": _SHIFTED}
-        if self.in_tensor_memory and isinstance(form, Tcgen05Transfer):
+        if self.in_tensor_memory and isinstance(form, TensorTransfer):
             return {"T": _copy_formula(form)}
         operands = self.explained.items()
         return {name: operand.layout.formula() for name, operand in operands if operand.layout is not None}
@@ -198,7 +198,7 @@ class Stop:
         if self.before is None:
             return f"The walk begins. {self._first()}"
         lead = _growth(self.before.form, self.form)
-        if isinstance(self.form, Tcgen05Mma):
+        if isinstance(self.form, TensorInstruction):
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
         earlier, now = self.before.explained, self.explained
         parts = [_difference(self.display_name(name), earlier.get(name), now[name]) for name in now]
@@ -209,7 +209,7 @@ class Stop:
         return sentence[0].upper() + sentence[1:]
 
     def _first(self) -> str:
-        if isinstance(self.form, Tcgen05Mma):
+        if isinstance(self.form, TensorInstruction):
             return f"D is in tensor memory: {rule_of_d(self.form)}."
         words = []
         for name, operand in self.explained.items():
@@ -232,9 +232,9 @@ class Stop:
         if self.form.family in CONTROL_FAMILIES:
             return None
         random = np.random.default_rng(sum(self.name.encode()))
-        if isinstance(self.form, Tcgen05Mma):
+        if isinstance(self.form, TensorInstruction):
             text, example, answers = _tensor_memory_question(self.form, random)
-        elif isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
+        elif isinstance(self.form, TensorTransfer) and not self.in_registers:
             text, example, answers = _transfer_question(self.form, random)
         else:
             name, operand = self._asked_operand()
@@ -324,7 +324,7 @@ def _hints(example: str) -> dict[str, str]:
     }
 
 
-def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> PairQuestion:
+def _tensor_memory_question(form: TensorInstruction, random: np.random.Generator) -> PairQuestion:
     """A question about D, or about a scale factor if there are any."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
@@ -334,7 +334,7 @@ def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> Pa
     return text, "lane, column", tuple((place.lane, place.column) for place in operand.where(row, column))
 
 
-def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> PairQuestion:
+def _transfer_question(form: TensorTransfer, random: np.random.Generator) -> PairQuestion:
     """A question about a copied or shifted word; for one made from two source words, either is right."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.source_cells[:, 0] >= 0)))
@@ -354,12 +354,12 @@ T'[31][column]   = T[31][column]
 column = 0..7; lane is relative to the lane of taddr"""
 
 
-def _copy_layout(form: Tcgen05Transfer) -> TensorLayout:
+def _copy_layout(form: TensorTransfer) -> TensorLayout:
     """Where the words are that tcgen05.cp writes."""
     return replace(form, source="").tensor("T").layout
 
 
-def _copy_formula(form: Tcgen05Transfer) -> str:
+def _copy_formula(form: TensorTransfer) -> str:
     """Lane and column of each word that tcgen05.cp writes, from its row and place in shared memory.
 
     >>> import ptxlab
@@ -388,7 +388,7 @@ def _moves(form: Form) -> list[str]:
     """What tcgen05.cp copies, and to where; what tcgen05.shift moves; nothing for other forms."""
     if form.family == "tcgen05.shift":
         return ["each of 32 lanes takes the 8 words of the next lane, and the last keeps its own"]
-    if form.family != "tcgen05.cp" or not isinstance(form, Tcgen05Transfer):
+    if form.family != "tcgen05.cp" or not isinstance(form, TensorTransfer):
         return []
     layout = _copy_layout(form)
     rows, words = layout.shape
@@ -433,7 +433,7 @@ def _growth(before: Form, form: Form) -> str:
     return f"{', '.join(words)}: " if words else ""
 
 
-def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
+def _other_tensors(before: Form, form: TensorInstruction) -> str:
     """What else is in tensor memory now but was not before."""
     known = before.tensors
     new = [name for name in form.tensors if name not in known]
@@ -487,7 +487,7 @@ def _added_registers(name: str, before: Layout, now: Layout, per_register: int) 
 def _order(forms: list[Form]) -> tuple[object, ...]:
     """Wide elements first, then small shapes, so that each stop resembles the one before."""
     form = forms[0]
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         return ()
     a, b, d = (form.operand(name) for name in "ABD")
     return (-a.width, -d.width, a.padding, b.padding, (form.m, form.n, form.k))
@@ -495,7 +495,7 @@ def _order(forms: list[Form]) -> tuple[object, ...]:
 
 def _shown(form: Form) -> Form:
     """The form as its stop shows it: tcgen05.mma with its smallest M, because there row and lane differ."""
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         return form
     shapes = form.shape_sets[0]
     return form.with_descriptor(m=min(shapes.m), n=max(n for n in shapes.n if n <= _SHOWN_N))

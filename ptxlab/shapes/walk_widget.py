@@ -24,7 +24,7 @@ from ..explorer.bundle import script, sheets
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
-from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
+from ..isa.tcgen05 import CONTROL_FAMILIES, TensorTransfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate_tcgen05_transfer import shift_rows
 from ..views.drawing import png
@@ -264,7 +264,7 @@ def _picture(name: str, pixels: NDArray[np.uint8]) -> dict[str, Any]:
     return {"name": name, "rows": pixels.shape[0], "columns": pixels.shape[1], "image": image}
 
 
-def _shifted(form: Tcgen05Transfer) -> list[dict[str, Any]]:
+def _shifted(form: TensorTransfer) -> list[dict[str, Any]]:
     """Tensor memory before and after tcgen05.shift of its first 32 lanes."""
     colours = len(LIGHT.lanes)
     before = np.full((LANES, form.columns), colours, np.uint32)
@@ -274,7 +274,7 @@ def _shifted(form: Tcgen05Transfer) -> list[dict[str, Any]]:
 
 
 def _images(stop: Stop) -> list[dict[str, Any]]:
-    if isinstance(stop.form, Tcgen05Transfer) and stop.form.family == "tcgen05.shift":
+    if isinstance(stop.form, TensorTransfer) and stop.form.family == "tcgen05.shift":
         return _shifted(stop.form)
     placed: dict[str, Any] = {**stop.explained, **stop.in_tensor_memory}
     return [_image(name, operand) for name, operand in placed.items() if name in _PICTURED]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .._util.threads import leave_cores, thread_count
 from ..errors import PtxlabError
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..numerics.emulate import accumulate, model_of
@@ -55,7 +55,7 @@ def values_of(register: Values) -> NDArray[Any]:
 class RegisterOperands:
     """What a matrix instruction reads in all warps: its registers, each over all threads, by operand."""
 
-    ins: MmaForm
+    ins: Instruction
     modifiers: Modifiers
     registers: dict[str, list[Values]]
     threads: int
@@ -91,7 +91,7 @@ class RegisterOperands:
 class WarpgroupOperands:
     """What a wgmma reads in some warpgroups: C as registers, perhaps not computed yet, A, B and metadata."""
 
-    ins: MmaForm
+    ins: Instruction
     modifiers: Modifiers
     arrays: dict[str, NDArray[Any]]
     c: NDArray[Any] | Future[NDArray[Any]]
@@ -319,7 +319,7 @@ class MatrixQueue:
 
     def __init__(self, model: str | None) -> None:
         self._model = model
-        self._open: dict[MmaForm, _Group] = {}
+        self._open: dict[Instruction, _Group] = {}
         self._waiting: deque[_Task] = deque()  # for the thread
         self._postponed: deque[_Task] = deque()  # if there is no thread
         self._ahead: deque[tuple[_Task, int]] = deque()  # tasks that may not be computed yet, and their bytes

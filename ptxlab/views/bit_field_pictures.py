@@ -15,7 +15,7 @@ from ..isa.dtypes import DTYPES, DType, dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.location import bit_span
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..memory import SWIZZLES
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from .grid import Cell, FieldRole, FloatField, Grid, Header, Role, State
@@ -212,7 +212,7 @@ _FIELD_HUES = (14, 18, 29, 25, 2, 9, 22)
 
 
 def instruction_descriptor(
-    descriptor: Tcgen05Mma | InstructionDescriptor | str, *, title: bool = True
+    descriptor: TensorInstruction | InstructionDescriptor | str, *, title: bool = True
 ) -> Picture:
     """The 32 bits of an instruction descriptor of tcgen05.mma: its fields, and what each of them says.
 

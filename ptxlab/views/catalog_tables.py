@@ -13,7 +13,7 @@ from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import TensorTransfer
 from .table import Table
 
 _ORDER = ("f64", "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1")
@@ -100,7 +100,7 @@ def counts(instructions: Iterable[Form | str]) -> Table:
 
 def _type_of_a(ins: Form) -> str:
     """The type that an instruction is counted under: of A, or of a transfer's elements; "-" for none."""
-    if isinstance(ins, Tcgen05Transfer) or not ins.element_types:
+    if isinstance(ins, TensorTransfer) or not ins.element_types:
         return "-"
     return ins.element_types[0]
 

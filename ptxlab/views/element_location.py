@@ -24,7 +24,7 @@ from ..isa.location import Cells, Place, SharedPlace, TensorPlace
 from ..isa.operand import Operand, as_operand
 from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any, parse_product
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Form, TensorInstruction, TensorTransfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
@@ -64,7 +64,7 @@ def as_tcgen05(ins: Form | str) -> Tcgen05Form:
 
 def figures_of(form: Form) -> str:
     """The figures of an instruction that does not multiply, as the end of a sentence."""
-    if isinstance(form, Tcgen05Transfer) and form.compresses:
+    if isinstance(form, TensorTransfer) and form.compresses:
         return "which values its registers keep depends on them all, and ins.emulate(words) gives them"
     if form.tensors:
         return f"figures.tensor_memory draws {listing(form.tensors)}, what it writes"
@@ -468,7 +468,7 @@ def where(
     form, transposed = parse_any(ins), as_flag(transposed, "transposed")
     row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
     op = form.find(name)
-    if isinstance(form, Tcgen05Transfer) and op.holds_words:
+    if isinstance(form, TensorTransfer) and op.holds_words:
         slots = form.slots(row, column)
         if not slots:
             raise PtxlabError(
@@ -504,7 +504,7 @@ def tile_places(
     """Where an element of a tile in shared memory is; in two places if its bits are not adjacent."""
     if op.packing is None:
         _check_inside(op.name, op.shape, row, column)
-    elif transposed and isinstance(form, Tcgen05Mma):
+    elif transposed and isinstance(form, TensorInstruction):
         op = form.with_mn_major(op.name).operands[op.name]
     return shared_places(op, row, column, swizzle, transposed)
 
@@ -667,7 +667,7 @@ def holds(ins: Form | str, name: str, lane: int, register: int | None = None, ct
     """
     form = parse_any(ins)
     op = form.find(name)
-    if isinstance(form, Tcgen05Transfer) and op.holds_words:
+    if isinstance(form, TensorTransfer) and op.holds_words:
         registers = range(form.registers) if register is None else (as_int(register, "register"),)
         words = tuple((number, *form.locate(lane, number)) for number in registers)
         return Table(("register", "lane", "column"), words)
@@ -723,7 +723,7 @@ def layout(op: AnyOperand, swizzle: int = 0, transposed: bool = False) -> Table:
     )
 
 
-def thread_words(form: Tcgen05Transfer) -> Table:
+def thread_words(form: TensorTransfer) -> Table:
     """The word of tensor memory that goes with each register of the 128 threads of tcgen05.ld or .st.
 
     >>> import ptxlab

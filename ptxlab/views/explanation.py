@@ -11,10 +11,10 @@ from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.location import bit_range
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.parse import parse
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import TensorOperand
 from .element_location import tile_places
 from .labels import index_range
@@ -157,7 +157,7 @@ def explain(
     ins = parse(ins)
     row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
     transposed = as_flag(transposed, "transposed")
-    if not isinstance(ins, MmaForm):
+    if not isinstance(ins, Instruction):
         raise PtxlabError(
             f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; "
             "`ptxlab where` says where its elements go"
@@ -181,7 +181,7 @@ def explain(
     )
 
 
-def _formula(ins: MmaForm, row: int, column: int, b_column: int) -> str:
+def _formula(ins: Instruction, row: int, column: int, b_column: int) -> str:
     a, b = f"A[{row}][k]", f"B[k][{b_column}]"
     if ins.scale_vec:
         block = f"k / {ins.k // ins.scale_vec}"
@@ -191,7 +191,7 @@ def _formula(ins: MmaForm, row: int, column: int, b_column: int) -> str:
 
 
 def _places(
-    ins: MmaForm, op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
+    ins: Instruction, op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> tuple[RegisterPlace | BytePlace, ...]:
     """Every place of an element: in registers, or its byte in shared memory."""
     if op.layout is not None:
@@ -210,7 +210,7 @@ def _register_places(op: Operand, row: int, column: int) -> tuple[RegisterPlace,
     )
 
 
-def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
+def _a_terms(ins: Instruction, row: int, swizzle: int) -> list[ProductTerm]:
     """A term with the places of A for every k; a sparse A has one for each possible place."""
     structure = ins.structure
     if structure is None:
@@ -234,7 +234,7 @@ def _common_bits(nibbles: list[int]) -> str:
     return "0b" + "".join(digit[0] if len(set(digit)) == 1 else "x" for digit in zip(*digits, strict=True))
 
 
-def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[SelectedPlaces, ...]:
+def _selected(ins: Instruction, op: Operand | None, row: int, column: int) -> tuple[SelectedPlaces, ...]:
     """Nibbles or scales of a row of A or a column of B: every copy, with the modifiers that select it."""
     if op is None:
         return ()
@@ -301,7 +301,7 @@ def tensor_explain(form: Form, row: int, col: int, swizzle: int = 0, transposed:
     >>> [record["where"] for record in tensor_explain(mxf4, 37, 5).records()][-1]
     'lanes 5, 37, 69, 101, column 0, bits [15..0]'
     """
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         raise PtxlabError(f"{form.mnemonic} computes nothing; tcgen05.mma does")
     form.d.where(row, col)  # refuses an element that D does not have
     rows: list[tuple[int | str, ...]] = []

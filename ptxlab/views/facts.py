@@ -11,11 +11,11 @@ from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.instruction_descriptor import shapes_of
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse, parse_any, parse_product
 from ..isa.targets import CHIPS, TARGETS, check_target
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import Tcgen05Form, TensorControl, TensorInstruction, TensorTransfer
+from ..isa.transfer import Transfer
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from ..numerics.emulate import model_of
 from .element_location import copies_note, tensor_layouts
@@ -51,7 +51,7 @@ def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> d
     return topics | {"ptx": ptx_line(form), **cpp(form)}
 
 
-def _register_facts(ins: MmaForm | TransferForm, target: str | None) -> dict[str, Fact]:
+def _register_facts(ins: Instruction | Transfer, target: str | None) -> dict[str, Fact]:
     """The declared facts of an instruction whose matrices are in registers or in shared memory."""
     topics: dict[str, Fact] = {
         "family": ins.family,
@@ -94,8 +94,8 @@ def _own_facts(form: Form) -> dict[str, Fact]:
     return {}
 
 
-@_own_facts.register(MmaForm)
-def _(ins: MmaForm) -> dict[str, Fact]:
+@_own_facts.register(Instruction)
+def _(ins: Instruction) -> dict[str, Fact]:
     """Stacked MMAs, sparsity, selectors and other modifiers."""
     topics: dict[str, Fact] = {}
     if ins.mma_count > 1:
@@ -119,8 +119,8 @@ def _(ins: MmaForm) -> dict[str, Fact]:
     return topics
 
 
-@_own_facts.register(TransferForm)
-def _(ins: TransferForm) -> dict[str, Fact]:
+@_own_facts.register(Transfer)
+def _(ins: Transfer) -> dict[str, Fact]:
     """The addresses and state spaces that a transfer takes."""
     if ins.family == "movmatrix":
         return {}
@@ -219,7 +219,7 @@ def cpp(ins: Form | str) -> dict[str, list[str]]:
     """
     ins = parse_any(ins)
     lines = {"c++": [declarations(ins), *statement(ins).splitlines()]}
-    if isinstance(ins, MmaForm) and ins.family == "wmma":
+    if isinstance(ins, Instruction) and ins.family == "wmma":
         from ..wmma.kernels import cpp_statements  # loaded at use, so that the command line starts quickly
 
         try:
@@ -387,8 +387,8 @@ def _tensor_facts(form: Tcgen05Form) -> dict[str, Fact]:
     return facts
 
 
-@_own_facts.register(Tcgen05Mma)
-def _(form: Tcgen05Mma) -> dict[str, Fact]:
+@_own_facts.register(TensorInstruction)
+def _(form: TensorInstruction) -> dict[str, Fact]:
     arguments = [
         f"{name}: {'on every target' if targets == form.targets else listing(targets, 12)}"
         for name, targets in form.arguments.items()
@@ -401,18 +401,18 @@ def _(form: Tcgen05Mma) -> dict[str, Fact]:
     }
 
 
-@_own_facts.register(Tcgen05Control)
-def _(form: Tcgen05Control) -> dict[str, Fact]:
+@_own_facts.register(TensorControl)
+def _(form: TensorControl) -> dict[str, Fact]:
     return {"purpose": form.purpose}
 
 
-@_own_facts.register(Tcgen05Transfer)
-def _(form: Tcgen05Transfer) -> dict[str, Fact]:
+@_own_facts.register(TensorTransfer)
+def _(form: TensorTransfer) -> dict[str, Fact]:
     facts: dict[str, Fact] = {"columns": str(form.columns)}
     return facts | ({"registers": f"{form.registers} of each thread"} if form.registers else {})
 
 
-def _shapes(form: Tcgen05Mma) -> list[str]:
+def _shapes(form: TensorInstruction) -> list[str]:
     lines = []
     for rows in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
         targets = [target for target in rows.targets if target in form.targets]

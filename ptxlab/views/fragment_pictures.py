@@ -15,12 +15,12 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.location import bit_range
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Form, TensorTransfer
 from ..isa.tensor_operand import LANES
 from .colours import TileColour, lane_colour_notes
 from .element_location import (
@@ -138,7 +138,7 @@ def _is_compressed(ins: Form, op: Operand) -> bool:
 
 def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
     """Rows of an operand: a cell for adjacent elements of a lane, or for a chunk of a dense A."""
-    if dense and isinstance(ins, MmaForm) and ins.structure is not None:
+    if dense and isinstance(ins, Instruction) and ins.structure is not None:
         holders, width = element_locations(ins.a_dense), ins.structure.chunk
         elements = holders.elements // 2  # the first stored element of each chunk
         spans: list[Box] = [(row, at, 1, width) for row in range(ins.m) for at in range(0, ins.k, width)]
@@ -227,7 +227,7 @@ def _cell_label(op: Operand, label: Label, lane: int, elements: range) -> tuple[
             return (f"T{lane}:{element_names(op.name.lower(), elements)}",)
 
 
-def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
+def _dense_hover(ins: Instruction, structure: Structure) -> NDArray[Any]:
     """For every element of dense A: the stored elements it may become, and the nibble that decides."""
     stored = structure.keep * structure.group
     a, e = element_locations(ins.a), element_locations(ins.operand("E"))
@@ -266,7 +266,7 @@ def tensor_registers(
     ('T37:{r2,r3}', 'lane 41, column 3\\nthread 37, register 3')
     """
     form = parse_any(move)
-    if not isinstance(form, Tcgen05Transfer) or "R" not in form.operands:
+    if not isinstance(form, TensorTransfer) or "R" not in form.operands:
         raise PtxlabError(
             f"{form.mnemonic} has no registers with a place each; tcgen05.ld and tcgen05.st have, except for "
             ".spcompress"
@@ -288,7 +288,7 @@ def tensor_registers(
     return Picture(f"Registers of {form.mnemonic}", tuple(notes), (grid,)).with_title(title)
 
 
-def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Grid:
+def _register_grid(form: TensorTransfer, first: int, thread: int | None) -> Grid:
     """The registers of the warp whose lanes, and threads, begin with `first`; a thread may be in focus."""
     layout = form.layout
     lanes, elements = owners(layout)
@@ -319,12 +319,12 @@ def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Gri
     )
 
 
-def _column_name(form: Tcgen05Transfer, column: int) -> str:
+def _column_name(form: TensorTransfer, column: int) -> str:
     half = form.columns // 2
     return f"split + {column - half}" if form.shape == "16x32bx2" and column >= half else str(column)
 
 
-def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, ...]:
+def _register_headings(form: TensorTransfer, labelled: bool) -> tuple[Header, ...]:
     if form.shape == "16x32bx2":
         half = form.columns // 2
         texts = (index_range(0, half), f"split + {index_range(0, half)}")
@@ -447,7 +447,7 @@ def _form_name(form: Form, name: str) -> str:
         if form.d.space == "tensor":
             return f"{form.family}, layout {form.path.name}, {operand.dtype}, {form.shape}"
         return f"{form.operand(name).width}-bit {operand.dtype}, {form.shape}"
-    if isinstance(form, Tcgen05Transfer):
+    if isinstance(form, TensorTransfer):
         return f"{form.family}, {form.shape}.x{form.count}"
     return f"{form.family}, {form.shape}"
 

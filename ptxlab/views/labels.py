@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..isa.form import Form
 from ..isa.operand import Operand
-from ..isa.transfer import TransferForm
+from ..isa.transfer import Transfer
 
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.
 _UNPACKED = {
@@ -58,7 +58,7 @@ def layout_note(ins: Form, op: Operand) -> str:
     """
     if op.layout is None or op.name in ("E", "SFA", "SFB"):
         return ""
-    if isinstance(ins, TransferForm) and ins.source is not None:
+    if isinstance(ins, Transfer) and ins.source is not None:
         return _UNPACKED[ins.source]
     if ins.family in ("wmma", "wmma.load", "wmma.store"):
         return "observed on sm_90; the ISA leaves WMMA fragments unspecified"

@@ -16,7 +16,7 @@ from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.operation import AnyOperand
 from ..isa.sparsity import STRUCTURES, Structure
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from .colours import lanes_read
 from .element_location import ElementLocations, as_product, element_locations, k_headings, warp_notes
@@ -128,7 +128,7 @@ def _nibble_grid(
 
 
 def _tensor_metadata(
-    ins: Tcgen05Mma, holders: ElementLocations, codes: NDArray[Any] | None, part: range, name: str
+    ins: TensorInstruction, holders: ElementLocations, codes: NDArray[Any] | None, part: range, name: str
 ) -> Picture:
     """The metadata of these rows as tensor memory holds it, drawn in blocks."""
     lanes = holders.lanes[part.start : part.stop] % LANES

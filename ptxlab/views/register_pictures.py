@@ -21,7 +21,7 @@ from ..isa.location import Place, Slot, bit_span
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.repack import Repack
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import TensorTransfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
 from .element_location import as_product, figures_of, joined_runs, product_operand
@@ -62,7 +62,7 @@ def lane(
     ('D[41][3]', 'lane 41, column 3')
     """
     form = parse_any(ins)
-    if isinstance(form, Tcgen05Transfer):
+    if isinstance(form, TensorTransfer):
         return _thread(form, operand, lane, registers, columns).with_title(title)
     if isinstance(operand, TensorOperand):
         raise PtxlabError(f"{form.mnemonic}: an operand in tensor memory goes with tcgen05.ld and tcgen05.st")
@@ -163,7 +163,7 @@ def _tensor_lane(
 
 
 def _thread(
-    form: Tcgen05Transfer,
+    form: TensorTransfer,
     name: str | TensorOperand,
     thread: int,
     registers: ArrayLike | None,
@@ -251,7 +251,7 @@ def _contents(op: Operand | TensorOperand, lane: int) -> _LaneContents:
     return _LaneContents(op.name, op.word, op.word_count, bits, op.width, op.dtype, tint, tuple(fields))
 
 
-def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _LaneContents:
+def _words_of_thread(form: TensorTransfer, thread: int, of: TensorOperand | None) -> _LaneContents:
     """What a thread has in its registers, in words of tensor memory or in elements of an operand there."""
     bits = 16 if form.pack else 32
     dtype = form.operands["R"].dtype

@@ -14,10 +14,10 @@ from .._util.arguments import as_index
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.location import bit_range
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
@@ -179,7 +179,7 @@ def scales(
 
 
 def _scale_grids(
-    ins: MmaForm, op: Operand, byte: int, thread: int, scales: ArrayLike | None
+    ins: Instruction, op: Operand, byte: int, thread: int, scales: ArrayLike | None
 ) -> tuple[Grid, Grid]:
     """The scales of A or B, and the lanes that hold them."""
     of_a = op.name == "SFA"
@@ -212,7 +212,7 @@ def _scale_grids(
 
 
 def _tensor_scales(
-    ins: Tcgen05Mma, scaled: Sequence[tuple[TensorOperand, ArrayLike | None, range]], note: str
+    ins: TensorInstruction, scaled: Sequence[tuple[TensorOperand, ArrayLike | None, range]], note: str
 ) -> Picture:
     """Which scale belongs to which block of A and of B, and where it is in tensor memory.
 
@@ -239,7 +239,7 @@ def _tensor_scales(
     return Picture(f"Block scales of {ins.full_name}", tuple(notes), tuple(grids))
 
 
-def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
+def _memory(ins: TensorInstruction, op: TensorOperand) -> list[Grid]:
     """Tensor memory with the scales: the lanes of one warp, where all have the same."""
     grids: list[Grid] = []
     both = op.name == "SFB" and op.ctas == 2
@@ -254,7 +254,9 @@ def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
     return grids
 
 
-def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | None, part: range) -> Grid:
+def _block_scales(
+    ins: TensorInstruction, op: TensorOperand, numbers: NDArray[Any] | None, part: range
+) -> Grid:
     """The scales of A or of B as a matrix: 32 rows or columns of a block in a cell, or each in its own."""
     of_a, holders = op.name == "SFA", element_locations(op)
     blocks = op.shape[1] if of_a else op.shape[0]

@@ -14,7 +14,7 @@ from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.location import bit_range
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import DATA_PATHS, LANES, DataPath, TensorOperand
 from .element_location import as_tcgen05, element_locations, joined_runs
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
@@ -89,7 +89,7 @@ def tensor_memory(
         for number in ctas
     ]
     notes = [tensor.describe()]
-    if isinstance(form, Tcgen05Mma):
+    if isinstance(form, TensorInstruction):
         notes += [f"layout {form.path.name}"] if tensor.name in ("A", "D", "E") else []
     notes.append(f"source: {tensor.source}")
     if colour in ("row", "column") and tensor.name in ("SFA", "SFB"):

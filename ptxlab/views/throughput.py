@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.records import Measurement, Record, measured
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from .charts import Line, LineChart, bars
 from .picture import Picture
 
@@ -74,16 +74,20 @@ def wgmma_lines(record: Record, type: str) -> dict[tuple[bool, str], list[Measur
     return {key: results for key, results in chosen.items() if results}
 
 
-def _plain(record: Record) -> Iterator[tuple[MmaForm, Measurement]]:
+def _plain(record: Record) -> Iterator[tuple[Instruction, Measurement]]:
     """Instructions that multiply, with A and B of one type, and no qualifiers that change no speed."""
     for result in record:
         form = result.form
-        if isinstance(form, MmaForm) and form.a_type == form.b_type and not (form.satfinite or form.rounding):
+        if (
+            isinstance(form, Instruction)
+            and form.a_type == form.b_type
+            and not (form.satfinite or form.rounding)
+        ):
             yield form, result
 
 
 def _n(result: Measurement) -> int:
-    return result.form.n if isinstance(result.form, MmaForm) else 0
+    return result.form.n if isinstance(result.form, Instruction) else 0
 
 
 def _conditions(record: Record) -> str:

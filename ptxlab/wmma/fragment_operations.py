@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..numerics.emulate import emulate
@@ -65,7 +65,7 @@ class fragment:
         self.operand: Operand = {matrix_a: ins.a, matrix_b: ins.b, accumulator: ins.c}[self.use]
         self._registers = np.full((self.operand.lanes, self.operand.registers), UNDEFINED, dtype=np.uint32)
 
-    def _form(self) -> MmaForm:
+    def _form(self) -> Instruction:
         """Any instruction of this shape and type: all of them share their fragments."""
         element, shape = self.element_type, self.shape
         if (self.use is accumulator) != (element is INT):
@@ -286,7 +286,7 @@ def _check(where: str, d: fragment, a: fragment, b: fragment, c: fragment) -> El
 
 
 def _execute(
-    ins: MmaForm, target: str, d: fragment, a: fragment, b: fragment, c: fragment, where: str
+    ins: Instruction, target: str, d: fragment, a: fragment, b: fragment, c: fragment, where: str
 ) -> None:
     if not ins.supports(target):
         name = f"bmmaBitOp{ins.bit_op.upper()}" if ins.bit_op else ins.a_type

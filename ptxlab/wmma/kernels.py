@@ -19,7 +19,7 @@ from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
 from ..isa.catalog.transfer_rows import wmma_rows
 from ..isa.form import Form
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from .fragment_memory import (
     check_ldm,
@@ -83,7 +83,7 @@ _CPP = """\
     wmma::store_matrix_sync(D, d, ldc, wmma::{layout});"""
 
 
-def _fragments(ins: MmaForm) -> tuple[fragment, fragment, fragment]:
+def _fragments(ins: Instruction) -> tuple[fragment, fragment, fragment]:
     size = ins.m, ins.n, ins.k
     return (
         fragment(matrix_a, *size, ins.a_type, row_major),
@@ -92,12 +92,12 @@ def _fragments(ins: MmaForm) -> tuple[fragment, fragment, fragment]:
     )
 
 
-def _bit_op(ins: MmaForm) -> str:
+def _bit_op(ins: Instruction) -> str:
     """C++'s name of its bit operation."""
     return f"bmmaBitOp{ins.bit_op.upper()}" if ins.bit_op else ""
 
 
-def _kernel(ins: MmaForm, name: str, head: str, body: str, layout: layout_t) -> str:
+def _kernel(ins: Instruction, name: str, head: str, body: str, layout: layout_t) -> str:
     title = f"{ins.shape} {ins.a_type}"
     if ins.bit_op:
         title += f" with {_bit_op(ins)}"
@@ -136,7 +136,7 @@ def cpp_source(
     return _kernel(ins, NAMES["cpp"], "#include <mma.h>\n\nusing namespace nvcuda;\n", body, order)
 
 
-def cpp_statements(ins: MmaForm) -> list[str]:
+def cpp_statements(ins: Instruction) -> list[str]:
     """The fragments that a kernel with `nvcuda::wmma` declares, and then the call that multiplies them."""
     a, b, c = (frag.cpp for frag in _fragments(form(ins)))
     call = f"wmma::mma_sync(d, a, b, c, {str(ins.satfinite).lower()});"
@@ -216,7 +216,7 @@ class _Step(NamedTuple):
         return f'    asm volatile("{line}"\n                 {clauses});'
 
 
-def _steps(ins: MmaForm, layout: layout_t) -> dict[str, _Step]:
+def _steps(ins: Instruction, layout: layout_t) -> dict[str, _Step]:
     """The instructions of the kernel in their order."""
     transfers = {(transfer.matrix, transfer.layout): transfer for transfer in wmma_rows([ins])}
     order: Literal["row", "col"] = "col" if layout else "row"
@@ -246,7 +246,9 @@ class _Stored(NamedTuple):
         return self.line_count * self.ldm // self.operand.elements_per_register
 
 
-def _inputs(ins: MmaForm, layout: layout_t, ldms: tuple[int | None, int | None, int | None]) -> list[_Stored]:
+def _inputs(
+    ins: Instruction, layout: layout_t, ldms: tuple[int | None, int | None, int | None]
+) -> list[_Stored]:
     """A, B and C with their layouts and strides; a stride of None is the smallest."""
     operands = (ins.a, ins.b, ins.c)
     layouts: tuple[Tag | layout_t, ...] = (row_major, col_major, layout)
@@ -359,7 +361,7 @@ def run_buffers(
 
 
 def _mirror(
-    ins: MmaForm, tile: tuple[NDArray[Any], ...], strides: tuple[int, int, int], layout: layout_t
+    ins: Instruction, tile: tuple[NDArray[Any], ...], strides: tuple[int, int, int], layout: layout_t
 ) -> None:
     a, b, c = _fragments(ins)
     load_matrix_sync(a, tile[0], strides[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import PtxlabError
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.targets import TARGETS
 from .types import BitOpLike, FormLike, form
 
@@ -79,7 +79,7 @@ class Deprecation:
     (True, 'sm_90', 'IMMA.8832.S4.S4', 'IMMA.8816.S8.S8')
     """
 
-    instruction: MmaForm
+    instruction: Instruction
     deprecated: bool
     removal: str
     before: MachineCode
@@ -98,7 +98,7 @@ class Deprecation:
         )
 
 
-def _operation(ins: MmaForm) -> str:
+def _operation(ins: Instruction) -> str:
     """The key in `_OPCODES_SINCE` and `_DEPRECATED`: the bit operation of b1, otherwise the element type."""
     return ins.bit_op or ins.a_type
 

@@ -14,7 +14,7 @@ from .._util.arguments import as_flag, is_a
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import mma_forms
 from ..isa.dtypes import DType, dtype
-from ..isa.mma import MmaForm
+from ..isa.mma import Instruction
 from ..isa.parse import parse_mma
 
 
@@ -129,7 +129,7 @@ INT = ElementType("s32", "int")
 #: What names an element type: C++'s tag, the PTX name, C++'s ``int``, or ptxlab's own type.
 TypeLike: TypeAlias = ElementType | DType | str | type[int] | type[np.int32] | np.dtype[np.int32]
 #: What names a sub-byte wmma: an instruction, its mnemonic, or the element type of A and B.
-FormLike: TypeAlias = MmaForm | TypeLike
+FormLike: TypeAlias = Instruction | TypeLike
 #: What names a bit operation: C++'s enumerator, its number, its name, or PTX's name.
 BitOpLike: TypeAlias = experimental.bmmaBitOp | int | str
 MemoryLayoutLike: TypeAlias = layout_t | str
@@ -203,12 +203,12 @@ def bit_op(argument: BitOpLike) -> str:
 
 
 @lru_cache(maxsize=1)
-def forms() -> tuple[MmaForm, ...]:
+def forms() -> tuple[Instruction, ...]:
     """The sub-byte wmma instructions of the catalogue."""
     return tuple(ins for ins in mma_forms("wmma") if ins.a.dtype.bits < 8)
 
 
-def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> MmaForm:
+def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Instruction:
     """The PTX instruction that an element type stands for, with its bit operation or saturation.
 
     An instruction, or its mnemonic, stands for itself.
@@ -216,7 +216,7 @@ def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Mma
     >>> form("b1", bmmaBitOpAND).mnemonic
     'wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     """
-    if isinstance(name, MmaForm) or (isinstance(name, str) and name.startswith("wmma.")):
+    if isinstance(name, Instruction) or (isinstance(name, str) and name.startswith("wmma.")):
         return _checked(parse_mma(name), op, as_flag(satf, "satf"))
     satf = as_flag(satf, "satf")
     element = element_type(name)
@@ -233,7 +233,7 @@ def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Mma
     return next(ins for ins in forms() if (ins.a_type, ins.bit_op, ins.satfinite) == key)
 
 
-def _checked(ins: MmaForm, op: BitOpLike | None, satf: bool) -> MmaForm:
+def _checked(ins: Instruction, op: BitOpLike | None, satf: bool) -> Instruction:
     if ins not in forms():
         raise PtxlabError(
             f"{ins.mnemonic} is not a sub-byte wmma: those are m8n8k32 of s4 and u4, m8n8k128 of b1"

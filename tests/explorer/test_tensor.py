@@ -33,7 +33,7 @@ from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import find_load, load_data
 from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import TensorInstruction, TensorTransfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
 from tests.cases import refuses
 from tests.texts import replaced
@@ -62,7 +62,7 @@ FORMS: dict[str, Any] = {
 def state_of(name: str) -> ExplorerState:
     mnemonic, parts, space = FORMS[name]
     ins = ptxlab.instruction(mnemonic, **parts)
-    assert isinstance(ins, Tcgen05Mma)
+    assert isinstance(ins, TensorInstruction)
     return ExplorerState(ins.a_from(space))
 
 
@@ -75,7 +75,7 @@ def test_places_that_the_page_draws_are_those_of_the_layout(name: str) -> None:
     """The sum of the places of copy, row and column, against `where`; matrices share no bit."""
     state = state_of(name)
     ins = state.ins
-    assert isinstance(ins, Tcgen05Mma)
+    assert isinstance(ins, TensorInstruction)
     info = instruction_info(state)["tensor"]
     used = np.zeros((info["ctas"] * 128, info["columns"], 32), dtype=np.int64)
     for operand, place in info["places"].items():
@@ -128,7 +128,7 @@ def test_cells_words_and_d_follow_each_other(name: str) -> None:
 def test_registers_after_a_load_are_those_of_its_form(request_: LoadRequest) -> None:
     """Lanes and columns that the page gets, against what the emulated load returns."""
     state = state_of("layout D")
-    assert isinstance(state.ins, Tcgen05Mma)
+    assert isinstance(state.ins, TensorInstruction)
     state.load = request_
     load = find_load(state.ins, state.load)
     data = load_data(state.ins, load)
@@ -397,8 +397,8 @@ def test_what_goes_around_tcgen05_is_refused_in_a_sentence() -> None:
 # -- tcgen05.ld, .st, .cp and .shift -----------------------------------------------------------------------
 
 
-def transfers(family: str) -> list[Tcgen05Transfer]:
-    return [form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer)]
+def transfers(family: str) -> list[TensorTransfer]:
+    return [form for form in tcgen05_forms(family) if isinstance(form, TensorTransfer)]
 
 
 def test_loads_and_stores_link_the_words_that_the_layout_says() -> None:
@@ -664,7 +664,7 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
     state, random = state_of(name), np.random.default_rng(5)
     state.load = LoadRequest("16x256b", count=1)
     ins = state.ins
-    assert isinstance(ins, Tcgen05Mma)
+    assert isinstance(ins, TensorInstruction)
     for kind in ("word", "thread", "field", "reach"):
         short = choose_questions(state, kinds=[kind], count=1, seed=3)[0]
         question = short.ask(state)
@@ -690,7 +690,7 @@ def test_questions_about_tensor_memory_are_typed(name: str, rng: np.random.Gener
     state = state_of(name)
     state.load = LoadRequest("16x256b", count=1)
     ins = state.ins
-    assert isinstance(ins, Tcgen05Mma)
+    assert isinstance(ins, TensorInstruction)
     assert parse_question(state, "where is D[3][5]?", rng) == ShortQuestion("word D[3][5]")
     assert "where" not in kinds_of(state)
     for text, sentence in (

@@ -12,7 +12,7 @@ import ptxlab
 from ptxlab import gemm, gpu
 from ptxlab.gemm.packed_matrices import pack_source
 from ptxlab.gemm.source import source_files
-from ptxlab.isa.mma import MmaForm
+from ptxlab.isa.mma import Instruction
 from ptxlab.isa.parse import parse_mma
 from ptxlab.memory import Tile
 from tests.cases import refusal
@@ -29,7 +29,7 @@ MMA_E4M3 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
 Matrix = NDArray[Any]
 
 
-def problem(ins: MmaForm, m: int, n: int, k: int, seed: int = 0) -> tuple[Matrix, Matrix, Matrix]:
+def problem(ins: Instruction, m: int, n: int, k: int, seed: int = 0) -> tuple[Matrix, Matrix, Matrix]:
     rng = np.random.default_rng(seed)
     matrices = []
     for operand, shape in ((ins.a, (m, k)), (ins.b, (k, n)), (ins.c, (m, n))):

@@ -9,7 +9,7 @@ from itertools import product
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, shapes_of
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ptxlab.isa.tcgen05 import Tcgen05Form, TensorInstruction
 
 Case = tuple[Tcgen05Form, Modifiers]
 _PLAIN = Modifiers()
@@ -19,11 +19,11 @@ def cases(family: str | None = None) -> Iterator[Case]:
     """Every row; of tcgen05.mma every M and K, types, transposes, arguments, and A in either memory."""
     for form in tcgen05_forms(family, None):
         yield form, _PLAIN
-        if isinstance(form, Tcgen05Mma) and not form.decompress:
+        if isinstance(form, TensorInstruction) and not form.decompress:
             yield from _variants(form)
 
 
-def _variants(form: Tcgen05Mma) -> Iterator[Case]:
+def _variants(form: TensorInstruction) -> Iterator[Case]:
     for shapes in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
         for m, n in {(m, n) for m in shapes.m for n in (shapes.n[0], shapes.n[len(shapes.n) // 2])}:
             yield from _legal(form, m=m, n=n, k=shapes.k)
@@ -47,7 +47,7 @@ def _variants(form: Tcgen05Mma) -> Iterator[Case]:
             yield from _legal(form, scale_b_id=identity)
 
 
-def _legal(form: Tcgen05Mma, **parts: object) -> Iterator[Case]:
+def _legal(form: TensorInstruction, **parts: object) -> Iterator[Case]:
     try:
         descriptor = replace(form.descriptor, **parts)  # type: ignore[arg-type]
     except ValueError:
@@ -65,7 +65,7 @@ def _legal(form: Tcgen05Mma, **parts: object) -> Iterator[Case]:
         yield moved, _PLAIN
 
 
-def _arguments(form: Tcgen05Mma) -> Iterator[Modifiers]:
+def _arguments(form: TensorInstruction) -> Iterator[Modifiers]:
     yield Modifiers(enable_input_d=False)
     yield Modifiers(swizzle=64)
     if "disable-output-lane" in form.arguments:

@@ -19,7 +19,7 @@ from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.targets import newest_of_cuda
-from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ptxlab.isa.tcgen05 import Tcgen05Form, TensorInstruction
 from ptxlab.memory.tcgen05_tiles import SharedPlace, shared_places, shared_tile
 from ptxlab.numerics.emulate import emulate
 from tests import assembler
@@ -47,7 +47,7 @@ def compiled(case: Case, target: str) -> bool:
     form, modifiers = case
     if not form.supports(target):
         return False
-    if modifiers.scale_input_d and isinstance(form, Tcgen05Mma) and target not in form.scale_input_d:
+    if modifiers.scale_input_d and isinstance(form, TensorInstruction) and target not in form.scale_input_d:
         return False
     return form.ptx_version_for(target) <= newest_of_cuda(gpu.compiler_version())
 
@@ -115,7 +115,7 @@ extern "C" __global__ void fill(const {word}* {name}, unsigned char* result)
     ],
     ids=str,
 )
-def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str, swizzle: int) -> None:
+def test_operands_lie_in_shared_memory_as_tiles_say(form: TensorInstruction, name: str, swizzle: int) -> None:
     """The part of the kernel that fills a tile, simulated; of a pair the second CTA's half."""
     operand = form.a if name == "A" else form.b
     assert isinstance(operand, Operand)
@@ -201,7 +201,7 @@ PRODUCTS = [
 
 @each("form, arguments", PRODUCTS)
 @pytest.mark.slow
-def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str, int]) -> None:
+def test_kernels_compute_what_is_emulated(form: TensorInstruction, arguments: dict[str, int]) -> None:
     """The whole kernel, simulated: allocation, descriptors, barriers, lanes of each warp, a CTA pair."""
     modifiers = Modifiers(**arguments)
     category = "bits" if form.kind == "i8" else "moderate"

@@ -17,7 +17,7 @@ from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.targets import NEWEST, TARGET_VERSIONS, PtxVersion
-from ptxlab.isa.transfer import TransferForm
+from ptxlab.isa.transfer import Transfer
 from tests import assembler
 from tests.cases import each, refuses
 from tests.isa.test_transfer import line as transfer_line
@@ -47,7 +47,7 @@ def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, targe
 
 
 @pytest.mark.parametrize("ins", [ins for ins in CATALOG if not assembler.OLDEST.knows(ins)], ids=str)
-def test_the_oldest_assembler_lacks_what_came_later(ins: Instruction | TransferForm) -> None:
+def test_the_oldest_assembler_lacks_what_came_later(ins: Instruction | Transfer) -> None:
     for target in (ins.targets[0], ins.targets[-1]):
         assert assembler.refused([form_line(ins)], target, assembler.OLDEST)
 
@@ -89,11 +89,11 @@ NEVER = (
 
 
 @lru_cache(maxsize=None)
-def form_line(form: Instruction | TransferForm) -> str:
+def form_line(form: Instruction | Transfer) -> str:
     return assembler.line(form) if isinstance(form, Instruction) else transfer_line(form)
 
 
-def home(form: Instruction | TransferForm) -> str:
+def home(form: Instruction | Transfer) -> str:
     """The first target of EARLY for which the form needs no later version than its own."""
     return next(
         target
@@ -181,7 +181,7 @@ def test_rows_are_distinct_and_of_their_family() -> None:
     assert tuple(ins for family in REGISTER_FAMILIES for ins in catalog(family)) == CATALOG
     assert (*CATALOG, *catalog("tcgen05")) == every and len({ins.mnemonic for ins in every}) == len(every)
     assert CATALOG[: len(INSTRUCTIONS)] == INSTRUCTIONS and all(
-        isinstance(move, TransferForm) for move in CATALOG[len(INSTRUCTIONS) :]
+        isinstance(move, Transfer) for move in CATALOG[len(INSTRUCTIONS) :]
     )
 
 

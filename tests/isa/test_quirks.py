@@ -19,7 +19,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.quirks import QUIRKS, SCALE_INPUT_D, SELECTORS, Quirk
 from ptxlab.isa.refusals import quirk_of
 from ptxlab.isa.spelling import canonical, form_of, head_length
-from ptxlab.isa.transfer import TransferForm
+from ptxlab.isa.transfer import Transfer
 from tests import assembler
 from tests.cases import each, refusal
 from tests.isa.test_transfer import line as transfer_line
@@ -64,7 +64,7 @@ REFUSED = (
 
 
 @lru_cache(maxsize=None)
-def line(form: Instruction | TransferForm) -> str:
+def line(form: Instruction | Transfer) -> str:
     if isinstance(form, Instruction):
         return assembler.line(form)
     text = transfer_line(form).replace("{ .reg .f64 g<2>; ", "").removesuffix(" }")
@@ -103,10 +103,10 @@ def counted(name: str) -> str | None:
     return assembler.line(SimpleNamespace(mnemonic=name, m=m, n=n, k=k, **types_of, a_space="register"))
 
 
-def class_of(form: Instruction | TransferForm) -> tuple[object, ...]:
+def class_of(form: Instruction | Transfer) -> tuple[object, ...]:
     """One form stands for all of its class: signedness, rounding and the many N of wgmma change nothing."""
     shape = "" if form.family.startswith("wgmma") else form.shape
-    if isinstance(form, TransferForm):
+    if isinstance(form, Transfer):
         return form.family, shape, form.type[-2:], form.trans, form.source, form.matrix
     bits = form.a_type if form.a.dtype.is_float else form.a.dtype.bits
     return (

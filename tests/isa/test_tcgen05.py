@@ -17,7 +17,7 @@ from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import TensorInstruction, TensorTransfer
 from ptxlab.isa.tcgen05.tcgen05_form import TYPES
 from ptxlab.isa.tensor_operand import DATA_PATHS, TensorOperand, accessible_lanes
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
@@ -50,7 +50,7 @@ def expected(line: Line) -> frozenset[str]:
     if form is None or not line.fits:
         return frozenset()
     targets = frozenset(form.targets)
-    if not isinstance(form, Tcgen05Mma):
+    if not isinstance(form, TensorInstruction):
         return targets
     if form.ashift and line.a == "shared":
         return frozenset()
@@ -417,7 +417,7 @@ def test_results_are_where_tilelang_and_cutlass_place_them() -> None:
     used = {
         (form.with_descriptor(m=m, n=n).path.name, form.cta_group, form.sparse, form.ws, m)
         for form in ptxlab.catalog("tcgen05")
-        if isinstance(form, Tcgen05Mma) and form.kind == "f16" and not form.ashift
+        if isinstance(form, TensorInstruction) and form.kind == "f16" and not form.ashift
         for m in shapes_of("f16", form.sparse, form.ws, form.cta_group)[0].m
     }
     rows = (
@@ -583,7 +583,7 @@ def test_registers_are_where_cutlass_loads_them(name: str) -> None:
 
 def test_lookups_of_loads_both_ways() -> None:
     for form in every_third(tcgen05_forms("tcgen05.st"), 1):
-        assert isinstance(form, Tcgen05Transfer)
+        assert isinstance(form, TensorTransfer)
         address = (16 << 16 | 7) if form.shape != "32x32b" else 7
         for thread, register in ((0, 0), (77, form.registers - 1), (127, form.registers // 2)):
             lane, column = form.locate(thread, register, address)

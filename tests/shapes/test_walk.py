@@ -18,7 +18,7 @@ import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab.course.progress_record import solved
 from ptxlab.explorer.edits import SetCell
-from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, COPY_SHAPES, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, COPY_SHAPES, TensorTransfer
 from ptxlab.numerics.emulate_tcgen05_transfer import copy_rows, shift
 from ptxlab.shapes.stops import WALKS, Stop, layout_key, stops
 from ptxlab.shapes.walk_widget import HtmlText, Walk, _fragments, _images, glance_html
@@ -99,7 +99,7 @@ def test_a_stop_shows_where_its_elements_are(stop: Stop) -> None:
 def test_the_formula_of_a_copy_is_what_is_copied(stop: Stop) -> None:
     """Evaluated for every row and word, against the emulator's tensor memory."""
     form = stop.form
-    assert isinstance(form, Tcgen05Transfer)
+    assert isinstance(form, TensorTransfer)
     lines = dict(re.findall(r"(lane|column|copy) += (.+)", stop.formulas["T"]))
     copies = int(lines.pop("copy", "0..0").removeprefix("0..")) + 1
     rows, bits, _ = COPY_SHAPES[form.shape]
@@ -128,7 +128,7 @@ def test_the_formula_of_a_shift_is_what_is_shifted() -> None:
     before, after = (each["image"] for each in _fragments(stop))
     assert before != after and "T[lane + 1][column], lane = 0..30" in stop.formulas["T'"]
     words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)
-    assert isinstance(stop.form, Tcgen05Transfer)
+    assert isinstance(stop.form, TensorTransfer)
     shifted = shift(stop.form, words)
     np.testing.assert_array_equal(shifted[:31], words[1:32])
     np.testing.assert_array_equal(shifted[31:], words[31:])

@@ -23,7 +23,7 @@ from ptxlab.differences.search import Chunk, Sides, all_categories, first_differ
 from ptxlab.differences.shrink import shrink
 from ptxlab.errors import PtxlabError, listing, quoted
 from ptxlab.isa.catalog import Product
-from ptxlab.isa.mma import MmaForm
+from ptxlab.isa.mma import Instruction
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse_product
 from ptxlab.numerics import emulate as emulator
@@ -151,9 +151,9 @@ def configurations(ins: Product | str) -> list[Configuration]:
     [0, 1]
     """
     ins = parse_product(ins)
-    is_warpgroup = isinstance(ins, MmaForm) and ins.lanes == 128
+    is_warpgroup = isinstance(ins, Instruction) and ins.lanes == 128
     forms: list[Product] = [ins]
-    if isinstance(ins, MmaForm) and is_warpgroup and ins.a_space == "register":
+    if isinstance(ins, Instruction) and is_warpgroup and ins.a_space == "register":
         forms.append(ins.a_from("shared"))
     options: dict[str, Sequence[int]] = {
         name: values for name, values in forms[-1].modifiers.items() if len(values) > 1

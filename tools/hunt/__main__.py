@@ -11,7 +11,7 @@ from typing import Annotated
 
 from ptxlab import PtxlabError
 from ptxlab._util import interrupts
-from ptxlab.cli.commands import Instruction
+from ptxlab.cli.commands import InstructionName
 from ptxlab.cli.instruction_arguments import Tcgen05, product_of
 from ptxlab.cli.parser import add_arguments, values
 from ptxlab.views.trace_text import text
@@ -20,7 +20,7 @@ from . import hunt
 
 
 def run(
-    instruction: Instruction,
+    instruction: InstructionName,
     *,
     mmas: Annotated[int, "number of MMAs to compare (default: 100000)", "N"] = 100_000,
     seed: Annotated[int | None, "repeat an earlier hunt (default: a new seed)", "N"] = None,

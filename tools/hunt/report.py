@@ -13,7 +13,7 @@ from ptxlab.errors import PtxlabError
 from ptxlab.isa.catalog import Product
 from ptxlab.isa.dtypes import DType
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.tcgen05 import Tcgen05Mma
+from ptxlab.isa.tcgen05 import TensorInstruction
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import trace
 
@@ -142,7 +142,7 @@ class Report:
             lines.append("  all elements are 0")
         lines += [f"  {name} = {value}" for name, value in difference.modifiers.items()]
         ins = difference.case.ins
-        if isinstance(ins, Tcgen05Mma):
+        if isinstance(ins, TensorInstruction):
             lines.append(f"  instruction descriptor 0x{ins.descriptor.code:08x}")
         if ins.a_space != _default_space(ins):
             lines.append(f"  A in {ins.a_space} memory")
@@ -185,7 +185,7 @@ class Report:
         case, ins, dtype = difference.case, difference.case.ins, self.instruction.d.dtype
         mnemonic = re.sub("[^a-z0-9]+", "_", self.instruction.mnemonic.lower())
         in_memory = "" if ins.a_space == _default_space(ins) else f'.a_from("{ins.a_space}")'
-        descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
+        descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, TensorInstruction) else ""
         body = [
             f'"""What {self.machine} gave: found by tools.hunt, category {difference.category}, '
             f'seed {self.seed}."""',
@@ -226,7 +226,7 @@ class Report:
 
 def _default_space(ins: Product) -> str:
     """Where A is by default."""
-    return "shared" if isinstance(ins, Tcgen05Mma) else "register"
+    return "shared" if isinstance(ins, TensorInstruction) else "register"
 
 
 def _filled(case: Case, argument: str) -> str:

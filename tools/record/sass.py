@@ -20,7 +20,7 @@ from ptxlab._util.progress_bar import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.targets import CHIPS, TCGEN05, newest_of_cuda
-from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import Tcgen05Form, TensorTransfer
 
 __all__ = [
     "FILE", "TARGETS", "TENSOR_TARGETS", "UNPRINTED", "Key", "Run", "compiler", "folded", "forms", "is_newer",
@@ -100,7 +100,7 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
 
     Opcodes name pairs of types only up to 8 bits.
     """
-    if isinstance(ins, Tcgen05Transfer) and ins.count > 1:
+    if isinstance(ins, TensorTransfer) and ins.count > 1:
         return {f".x{ins.count}": ".xN"}
     if not isinstance(ins, Instruction):
         return {}

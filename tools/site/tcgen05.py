@@ -9,7 +9,7 @@ from ptxlab import views
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
-from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Transfer
+from ptxlab.isa.tcgen05 import LOAD_SHAPES, TensorInstruction, TensorTransfer
 from ptxlab.isa.tcgen05.tcgen05_form import TYPES
 from ptxlab.isa.tensor_operand import DATA_PATHS
 from ptxlab.memory.tcgen05_tiles import shared_source
@@ -73,7 +73,7 @@ def page(*, web: bool = False) -> Page:
     out.heading(2, "Operands of some instructions")
     for name, parts in _EXAMPLES:
         form = next(form for form in tcgen05_forms() if form.mnemonic == name)
-        if isinstance(form, Tcgen05Mma):
+        if isinstance(form, TensorInstruction):
             form = form.with_descriptor(None, **parts).a_from("tensor")
             sparse = "sparse " if form.sparse else ""
             ctas = " of a CTA pair" if form.cta_group == 2 else ""
@@ -197,7 +197,7 @@ def _paths() -> str:
 def _copies() -> str:
     rows = []
     for form in tcgen05_forms("tcgen05.cp"):
-        if isinstance(form, Tcgen05Transfer) and form.cta_group == 1 and not form.source:
+        if isinstance(form, TensorTransfer) and form.cta_group == 1 and not form.source:
             tensor = form.tensor("T")
             name = f"{form.shape}.{form.multicast}" if form.multicast else form.shape
             rows.append((code(name), str(form.columns), code(tensor.layout.cute), str(tensor.layout.copies)))
@@ -208,14 +208,14 @@ def _assumptions() -> str:
     moves = dict.fromkeys(
         (form.family, text)
         for form in tcgen05_forms()
-        if isinstance(form, Tcgen05Transfer | Tcgen05Mma)
+        if isinstance(form, TensorTransfer | TensorInstruction)
         for text in form.assumptions
     )
     rows = [(code(family), text) for family, text in moves]
     operands = dict.fromkeys(
         (tensor.name, tensor.source.removeprefix("assumed: "))
         for form in tcgen05_forms()
-        if isinstance(form, Tcgen05Mma)
+        if isinstance(form, TensorInstruction)
         for descriptor in _descriptors(form)
         for tensor in form.with_descriptor(None, **descriptor).a_from("tensor").tensors.values()
         if tensor.source.startswith("assumed")
@@ -227,7 +227,7 @@ def _assumptions() -> str:
             shared_source(operand),
         )
         for row in tcgen05_forms("tcgen05.mma")
-        if isinstance(row, Tcgen05Mma) and row.kind == "mxf8f6f4" and not row.decompress
+        if isinstance(row, TensorInstruction) and row.kind == "mxf8f6f4" and not row.decompress
         for form in [row.with_descriptor(k=64, m=128 * row.cta_group, a="e3m2", b="e3m2")]
         for operand in form.operands.values()
     )
@@ -237,7 +237,7 @@ def _assumptions() -> str:
     return table(("what", "as"), rows)
 
 
-def _descriptors(form: Tcgen05Mma) -> list[dict[str, object]]:
+def _descriptors(form: TensorInstruction) -> list[dict[str, object]]:
     """Descriptors with every M and K that the mnemonic has, and 6-bit types where it takes them."""
     found: list[dict[str, object]] = []
     for shapes in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
@@ -256,7 +256,7 @@ def _loads() -> str:
     rows = []
     for form in tcgen05_forms("tcgen05.ld"):
         if (
-            isinstance(form, Tcgen05Transfer)
+            isinstance(form, TensorTransfer)
             and form.count == 1
             and not form.pack
             and form.shape in LOAD_SHAPES

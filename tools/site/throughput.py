@@ -8,7 +8,7 @@ from pathlib import Path
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu.measure import is_typical
 from ptxlab.gpu.records import Measurement, Record, measured, work
-from ptxlab.isa.mma import MmaForm
+from ptxlab.isa.mma import Instruction
 from ptxlab.views import Picture
 from ptxlab.views.throughput import throughput, wgmma_lines, wgmma_types
 
@@ -173,7 +173,7 @@ def _by_n(record: Record, type_name: str) -> Iterator[str]:
     by_n: dict[int, dict[tuple[bool, str], Measurement]] = {}
     for key, results in series.items():
         for result in results:
-            if isinstance(result.form, MmaForm):
+            if isinstance(result.form, Instruction):
                 by_n.setdefault(result.form.n, {})[key] = result
     for show in (
         _rate,
@@ -195,7 +195,7 @@ def _all_forms(record: Record) -> str:
     rows: dict[tuple[str, str], dict[int, Measurement]] = {}
     for result in record:
         form = result.form
-        if isinstance(form, MmaForm) and form.lanes == 128 and form.n in (64, 128, 256):
+        if isinstance(form, Instruction) and form.lanes == 128 and form.n in (64, 128, 256):
             name = form.mnemonic.replace(f"m64n{form.n}k", "m64nNk")
             rows.setdefault((name, form.a_space), {})[form.n] = result
     lines = []
@@ -211,7 +211,7 @@ def _sustained(record: Record) -> Iterator[tuple[str, ...]]:
         if not is_typical(form):
             continue
         space = ""
-        if isinstance(form, MmaForm) and form.lanes == 128:
+        if isinstance(form, Instruction) and form.lanes == 128:
             space = ", A in registers" if form.a_space == "register" else ", A in memory"
         name = f"{code(form.mnemonic)}{space}"
         yield (name, f"{result.throughput / 1e12:,.4g}", *_longer(result))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...instruction import mma_instruction
 from ...isa.location import Place
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.operand import Operand
 from ..answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
@@ -70,7 +70,7 @@ def holders(operand: Operand, formula: Formula) -> NDArray[np.int64]:
     return count
 
 
-def following(rule: RunRule, forms: Iterable[MmaForm], operand: str = "A") -> list[MmaForm]:
+def following(rule: RunRule, forms: Iterable[Instruction], operand: str = "A") -> list[Instruction]:
     """The instructions whose A (or another operand) follows `rule(lane, i, run)`.
 
     The run is as long as a register has room for.

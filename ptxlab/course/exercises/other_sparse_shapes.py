@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instruction import Instruction, mma_instruction, mma_instructions
-from ...isa.mma import MmaForm
 from ...numerics.models import Evidence, models
 from ...views import Picture
 from ...views.charts import table
@@ -34,13 +33,13 @@ _SELECTOR_HINT = (
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
-def family(forms: Iterable[MmaForm]) -> Picture:
+def family(forms: Iterable[Instruction]) -> Picture:
     """Structure, registers and selectors of sparse instructions, by the width of an element and by K.
 
     >>> family(mma_instructions("mma.sp")).grids[0].rows[0].text
     '32 bits, m16n8k8'
     """
-    members: dict[tuple[int, int, str], list[MmaForm]] = {}
+    members: dict[tuple[int, int, str], list[Instruction]] = {}
     for form in forms:
         members.setdefault((-form.a.width, form.k, form.kind or ""), []).append(form)
     rows = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...instruction import instruction
-from ...isa.tcgen05 import Tcgen05Transfer
+from ...isa.tcgen05 import TensorTransfer
 from ...isa.tensor_operand import COLUMNS, LANES, accessible_lanes
 from ...tcgen05_instruction import TensorInstruction
 from ...views import Header, Picture, tensor_memory, tensor_registers
@@ -34,10 +34,10 @@ def mma_form(mnemonic: str, descriptor: int | None = None, **parts: object) -> T
     return form
 
 
-def load_form(shape: str) -> Tcgen05Transfer:
+def load_form(shape: str) -> TensorTransfer:
     """The tcgen05.ld of a shape and count."""
     form = instruction(f"tcgen05.ld.sync.aligned.{shape}.b32")
-    assert isinstance(form, Tcgen05Transfer)
+    assert isinstance(form, TensorTransfer)
     return form
 
 

@@ -6,8 +6,8 @@ from functools import singledispatch
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ...isa.transfer import TransferForm
+from ...isa.tcgen05 import TensorControl, TensorInstruction, TensorTransfer
+from ...isa.transfer import Transfer
 from . import tcgen05_mma_kernel, tcgen05_transfer_kernel, transfer_kernel
 from .cpp import NAME
 from .mma_kernel import warp_source, warpgroup_source
@@ -37,7 +37,7 @@ def _source(form: Form, modifiers: Modifiers) -> str:
     return (warpgroup_source if ins.family.startswith("wgmma") else warp_source)(ins, modifiers)
 
 
-_source.register(Tcgen05Mma, tcgen05_mma_kernel.source)
-_source.register(Tcgen05Transfer, lambda form, _: tcgen05_transfer_kernel.source(form))
-_source.register(Tcgen05Control, lambda form, _: tcgen05_transfer_kernel.control_source(form))
-_source.register(TransferForm, lambda form, _: transfer_kernel.source([form]))
+_source.register(TensorInstruction, tcgen05_mma_kernel.source)
+_source.register(TensorTransfer, lambda form, _: tcgen05_transfer_kernel.source(form))
+_source.register(TensorControl, lambda form, _: tcgen05_transfer_kernel.control_source(form))
+_source.register(Transfer, lambda form, _: transfer_kernel.source([form]))

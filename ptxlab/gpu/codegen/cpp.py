@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.operand import Operand
 from ...memory import Modes, Tile
 
@@ -58,12 +58,12 @@ def code_word(operand: Operand) -> str:
     return {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}[max(8, operand.dtype.bits)]
 
 
-def title(ins: MmaForm) -> str:
+def title(ins: Instruction) -> str:
     """A comment line for each operand."""
     return "\n// ".join(operand.describe() for operand in ins.operands.values())
 
 
-def parameters(ins: MmaForm) -> str:
+def parameters(ins: Instruction) -> str:
     """Pointers to the inputs of the kernel, and to D."""
     inputs = []
     for operand in ins.inputs.values():
@@ -78,7 +78,7 @@ def pointer(operand: Operand) -> str:
     return f"        const {register_word(operand)}* {operand.name.lower()} = {start};"
 
 
-def stores(ins: MmaForm) -> str:
+def stores(ins: Instruction) -> str:
     """The loop that stores a lane's registers of D."""
     start = f"(i * {ins.lanes} + lane) * {ins.d.registers}"
     return f"        for (int r = 0; r < {ins.d.registers}; ++r) D[{start} + r] = d[r];"

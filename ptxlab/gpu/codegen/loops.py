@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.form import Form
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.operand import Operand
 from ...isa.operation import Operation
-from ...isa.transfer import TransferForm
+from ...isa.transfer import Transfer
 from ...memory import Tile
 from . import cpp
 from .ptx import stores, with_names
@@ -126,13 +126,13 @@ def loop(
     memory for every instruction, so that the compiler cannot share work between them: for instructions that
     the chip lacks and the compiler emulates.
     """
-    if isinstance(form, TransferForm):
+    if isinstance(form, Transfer):
         if form.family == "movmatrix":
             return _movmatrix_loop(form, chains, contents)
         if form.wmma:
             raise PtxlabError(f"{form.mnemonic}: ptxlab measures ldmatrix, stmatrix and movmatrix")
         return _transfer_loop(form, chains, contents)
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         raise PtxlabError(f"{form.mnemonic}: ptxlab generates no kernel for it")
     if form.lanes == 128:
         return _wgmma_loop(form, chains, contents)
@@ -142,7 +142,7 @@ def loop(
 # -- operands ----------------------------------------------------------------------------------------------
 
 
-def _operand_sets(form: MmaForm, contents: Contents) -> list[Operation]:
+def _operand_sets(form: Instruction, contents: Contents) -> list[Operation]:
     """The operands of four rounds of instructions.
 
     Floating-point values are normally distributed, as weights and activations are; integers use all bits.
@@ -262,7 +262,7 @@ def _stored(chains: int, registers: int, bits: int = 32) -> str:
 # -- mma, mma.sp, wmma, movmatrix --------------------------------------------------------------------------
 
 
-def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, reload: bool) -> Loop:
+def _mma_loop(form: Instruction, chains: int, contents: Contents, through: Through, reload: bool) -> Loop:
     sets = _operand_sets(form, contents)
     draft = _Draft()
     d, c = form.d, form.c
@@ -313,7 +313,7 @@ def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: st
     return [f"unsigned int {name}[{operand.registers}];", f"reload({name}, {address});"]
 
 
-def _movmatrix_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
+def _movmatrix_loop(form: Transfer, chains: int, contents: Contents) -> Loop:
     words = np.random.default_rng(0).integers(0, 1 << 32, 32 * chains, dtype=np.uint32)
     if contents == "zeros":
         words[:] = 0
@@ -346,7 +346,7 @@ _WGMMA_BODY = """\
         }}"""
 
 
-def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
+def _wgmma_loop(form: Instruction, chains: int, contents: Contents) -> Loop:
     sets = _operand_sets(form, contents)
     draft = _Draft()
     registers = form.d.registers
@@ -402,7 +402,7 @@ def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operation]) ->
 # -- ldmatrix, stmatrix ------------------------------------------------------------------------------------
 
 
-def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
+def _transfer_loop(form: Transfer, chains: int, contents: Contents) -> Loop:
     if form.space is None:
         form = form.in_space("shared")
     one_row = False
@@ -431,14 +431,14 @@ _OTHER_ROWS = "        p ^= never;"
 _KEEP_ADDRESS = "        output[blockIdx.x * blockDim.x + threadIdx.x] = p;"
 
 
-def _load(form: TransferForm, array: str, address: str) -> list[str]:
+def _load(form: Transfer, array: str, address: str) -> list[str]:
     operands = cpp.AsmOperands()
     operands.add_registers(form.register_operand, array, "=")
     operands.add("p", "r", [address])
     return _asm(form, operands, memory=True)
 
 
-def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
+def _loads(form: Transfer, chains: int) -> tuple[str, str, list[str]]:
     """Independent loads of different rows."""
     count = form.register_operand.registers
     asm = _load(form, "r[chain]", f"p + chain * {_ROW_BYTES}")
@@ -452,7 +452,7 @@ def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     return "\n".join(body), _stored(1, count), [_OWN_ROW, f"    unsigned int d[1][{count}] = {{}};"]
 
 
-def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
+def _dependent_loads(form: Transfer) -> tuple[str, str, list[str]]:
     """Loads whose address is the value of the load before."""
     count = form.register_operand.registers
     body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *_load(form, "r", "p"), "p = r[0];"])
@@ -460,7 +460,7 @@ def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
     return body, _KEEP_ADDRESS, [own_row]
 
 
-def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
+def _stores(form: Transfer, chains: int) -> tuple[str, str, list[str]]:
     """Stores to different rows."""
     count = form.register_operand.registers
     operands = cpp.AsmOperands()
@@ -476,7 +476,7 @@ def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     return body, _KEEP_ADDRESS, declared
 
 
-def _chase(form: TransferForm) -> NDArray[np.uint8]:
+def _chase(form: Transfer) -> NDArray[np.uint8]:
     """Rows in shared memory such that each lane loads its own address into its first register.
 
     Lane `l` has the address of row `l`. Its first register holds two columns of row l / 4, or, transposed,

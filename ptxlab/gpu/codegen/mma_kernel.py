@@ -5,7 +5,7 @@ A warp has its operands in registers; a warpgroup has B, and perhaps A, in share
 
 from __future__ import annotations
 
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...memory import Tile
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(128) {name}(
 """
 
 
-def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
+def warp_source(ins: Instruction, modifiers: Modifiers) -> str:
     """The kernel of a warp-level instruction."""
     operands = cpp.AsmOperands()
     operands.add_registers(ins.d, sign="=")
@@ -87,7 +87,7 @@ def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
     )
 
 
-def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
+def warpgroup_source(ins: Instruction, modifiers: Modifiers) -> str:
     """The kernel of wgmma. Tiles are filled from row-major codes; imm-trans makes them MN-major."""
     ins.check_modifiers(modifiers)
     operands = cpp.AsmOperands()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...isa.layout import Layout
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...memory import Tile
@@ -70,7 +70,7 @@ __device__ unsigned long long rounded(unsigned int bits)
 
 
 @lru_cache(maxsize=256)
-def product_source(ins: MmaForm) -> str:
+def product_source(ins: Instruction) -> str:
     """The kernel of a dense instruction; its name is `PRODUCT`.
 
     It takes A, B, C and scales as structs `Matrix`, and the address of D, [rows of A, columns of B].
@@ -109,7 +109,7 @@ def product_source(ins: MmaForm) -> str:
 class _Draft:
     """A kernel under construction: the loads of a step's operands, and the operands of its asm statement."""
 
-    def __init__(self, ins: MmaForm) -> None:
+    def __init__(self, ins: Instruction) -> None:
         self.ins = ins
         self.is_wgmma = ins.family.startswith("wgmma")
         self.shared: list[str] = []  # declarations of tiles in shared memory
@@ -207,12 +207,12 @@ def _elements(operand: Operand, registers: str, element: str) -> str:
     return "{\n" + _indented("\n".join(lines), 4) + "\n}"
 
 
-def _gather(ins: MmaForm, operand: Operand) -> str:
+def _gather(ins: Instruction, operand: Operand) -> str:
     """Statements that load a lane's registers of A, B or scales for this step."""
     return _elements(operand, operand.name.lower(), _element(ins, operand))
 
 
-def _element(ins: MmaForm, operand: Operand) -> str:
+def _element(ins: Instruction, operand: Operand) -> str:
     """A template for the element {row}, {column} of this step's tile of an operand."""
     if operand.name in ("A", "SFA"):
         place = f"row + {{row}}, step * {operand.shape[1]} + {{column}}"
@@ -225,7 +225,7 @@ def _element(ins: MmaForm, operand: Operand) -> str:
     return f"rounded({value})" if operand.dtype.name == "tf32" else value
 
 
-def _fill(ins: MmaForm, operand: Operand, tile: Tile) -> str:
+def _fill(ins: Instruction, operand: Operand, tile: Tile) -> str:
     """Statements that fill a tile in shared memory."""
     name = operand.name.lower()
     by_rows = operand.name == "A"
@@ -250,7 +250,7 @@ def _fill(ins: MmaForm, operand: Operand, tile: Tile) -> str:
     return "\n".join([*lines, "}"])
 
 
-def _stores(ins: MmaForm) -> str:
+def _stores(ins: Instruction) -> str:
     """Statements that store a lane's elements of D."""
     operand = ins.d
     layout = operand.layout

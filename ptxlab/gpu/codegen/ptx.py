@@ -9,11 +9,11 @@ from typing import Literal
 
 from ...errors import PtxlabError
 from ...isa.form import Form
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ...isa.transfer import TransferForm
+from ...isa.tcgen05 import TensorControl, TensorInstruction, TensorTransfer
+from ...isa.transfer import Transfer
 
 #: The constraint of a value in inline assembly: float, double, integer of 16, 32 or 64 bits.
 Constraint = Literal["f", "d", "h", "r", "l"]
@@ -57,14 +57,14 @@ def vector(names: Sequence[str]) -> str:
     return "{" + ", ".join(names) + "}"
 
 
-def mma_form(form: Form) -> MmaForm:
+def mma_form(form: Form) -> Instruction:
     """The form itself if it is an mma, wmma or wgmma; others have no kernel here."""
-    if not isinstance(form, MmaForm):
+    if not isinstance(form, Instruction):
         raise PtxlabError(f"{form.mnemonic}: ptxlab generates no kernel for it")
     return form
 
 
-def stores(form: TransferForm) -> bool:
+def stores(form: Transfer) -> bool:
     """Whether it writes memory."""
     return form.family in ("stmatrix", "wmma.store")
 
@@ -115,8 +115,8 @@ def _mma_operand(operand: Operand) -> AsmOperand:
     )
 
 
-@_operands.register(TransferForm)
-def _(form: TransferForm, _: Modifiers) -> list[AsmOperand]:
+@_operands.register(Transfer)
+def _(form: Transfer, _: Modifiers) -> list[AsmOperand]:
     if form.family == "movmatrix":
         return [AsmOperand("d", "r", 1, written=True), AsmOperand("a", "r", 1)]
     matrix = form.register_operand
@@ -153,8 +153,8 @@ def _parts(form: Form, modifiers: Modifiers, names: _Names) -> list[str]:
     return (_wgmma_parts if ins.family.startswith("wgmma") else _mma_parts)(ins, modifiers, names)
 
 
-@_parts.register(TransferForm)
-def _(form: TransferForm, _: Modifiers, names: _Names) -> list[str]:
+@_parts.register(Transfer)
+def _(form: Transfer, _: Modifiers, names: _Names) -> list[str]:
     if form.family == "movmatrix":
         return [names["d"][0], names["a"][0]]
     parts = [vector(names[form.register_operand.name.lower()]), f"[{names['p'][0]}]"]
@@ -165,7 +165,7 @@ def _(form: TransferForm, _: Modifiers, names: _Names) -> list[str]:
     return parts
 
 
-def _mma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
+def _mma_parts(ins: Instruction, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
     parts = [vector(names[name]) for name in "dabc"]
     if ins.sparse:
         parts += [names["e"][0], str(modifiers.selector)]
@@ -175,7 +175,7 @@ def _mma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequence[
     return parts
 
 
-def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
+def _wgmma_parts(ins: Instruction, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
     a = names["a_desc"][0] if ins.a_space == "shared" else vector(names["a"])
     parts = [vector(names["d"]), a, names["b_desc"][0]]
     if ins.sparse:
@@ -194,8 +194,8 @@ def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequenc
 # -- tcgen05: addresses of tensor memory, descriptors, registers -------------------------------------------
 
 
-@_operands.register(Tcgen05Mma)
-def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOperand]:
+@_operands.register(TensorInstruction)
+def _tensor_mma_operands(form: TensorInstruction, modifiers: Modifiers) -> list[AsmOperand]:
     names: list[tuple[str, Constraint]] = [("d_tmem", "r")]
     names.append(("a_tmem", "r") if form.a_space == "tensor" else ("a_desc", "l"))
     names.append(("b_desc", "l"))
@@ -214,8 +214,8 @@ def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOper
     return operands
 
 
-@_operands.register(Tcgen05Transfer)
-def _(form: Tcgen05Transfer, _: Modifiers) -> list[AsmOperand]:
+@_operands.register(TensorTransfer)
+def _(form: TensorTransfer, _: Modifiers) -> list[AsmOperand]:
     taddr = AsmOperand("taddr", "r", address=True)
     if form.family == "tcgen05.shift":
         return [taddr]
@@ -236,8 +236,8 @@ def _(form: Tcgen05Transfer, _: Modifiers) -> list[AsmOperand]:
     return [*results, taddr]
 
 
-@_operands.register(Tcgen05Control)
-def _(form: Tcgen05Control, _: Modifiers) -> list[AsmOperand]:
+@_operands.register(TensorControl)
+def _(form: TensorControl, _: Modifiers) -> list[AsmOperand]:
     generic = not {"shared::cta", "shared::cluster"} & {*form.qualifiers}  # else the address has 32 bits
     pointer: Constraint = "l" if generic else "r"
     if form.family == "tcgen05.alloc":
@@ -253,8 +253,8 @@ def _(form: Tcgen05Control, _: Modifiers) -> list[AsmOperand]:
     return operands
 
 
-@_parts.register(Tcgen05Control)
-def _(form: Tcgen05Control, _: Modifiers, names: _Names) -> list[str]:
+@_parts.register(TensorControl)
+def _(form: TensorControl, _: Modifiers, names: _Names) -> list[str]:
     if form.family == "tcgen05.alloc":
         return [f"[{names['dst'][0]}]", str(_FEWEST_COLUMNS)]
     if form.family == "tcgen05.dealloc":
@@ -264,8 +264,8 @@ def _(form: Tcgen05Control, _: Modifiers, names: _Names) -> list[str]:
     return []
 
 
-@_parts.register(Tcgen05Mma)
-def _(form: Tcgen05Mma, modifiers: Modifiers, names: _Names) -> list[str]:
+@_parts.register(TensorInstruction)
+def _(form: TensorInstruction, modifiers: Modifiers, names: _Names) -> list[str]:
     in_tensor_memory = ("d_tmem", "a_tmem", "sp_meta_tmem", "b_decompress_metadata", "scale_a_tmem")
     parts = []
     for operand in _tensor_mma_operands(form, modifiers):
@@ -284,12 +284,12 @@ def _(form: Tcgen05Mma, modifiers: Modifiers, names: _Names) -> list[str]:
     return parts
 
 
-@_parts.register(Tcgen05Transfer)
-def _(form: Tcgen05Transfer, _: Modifiers, names: _Names) -> list[str]:
+@_parts.register(TensorTransfer)
+def _(form: TensorTransfer, _: Modifiers, names: _Names) -> list[str]:
     return transfer_parts(form, names)
 
 
-def transfer_parts(form: Tcgen05Transfer, names: _Names, split: int | None = None) -> list[str]:
+def transfer_parts(form: TensorTransfer, names: _Names, split: int | None = None) -> list[str]:
     """The operand list of tcgen05.ld, .st, .cp or .shift with these names.
 
     `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.

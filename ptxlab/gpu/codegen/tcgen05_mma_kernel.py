@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...errors import PtxlabError
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
-from ...isa.tcgen05 import Tcgen05Mma
+from ...isa.tcgen05 import TensorInstruction
 from ...isa.tcgen05.tcgen05_form import TYPES
 from ...isa.tensor_operand import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
@@ -55,7 +55,7 @@ _ADDRESSES = {
 }  # fmt: skip
 
 
-def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
+def source(form: TensorInstruction, modifiers: Modifiers) -> str:
     """The kernel of tcgen05.mma; parameters are those of A, B, C, E, SFA, SFB that it has, D, and a count.
 
     With .decompress::lut::b, B is the bytes of the compressed B, 48 for each of its columns, and LUT, before
@@ -104,7 +104,7 @@ def _units(tensors: list[TensorOperand]) -> list[int]:
     return starts
 
 
-def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
+def _inputs(form: TensorInstruction) -> list[tuple[str, Operand | TensorOperand]]:
     """The parameters that the kernel reads, in the order in which `emulate` takes them; C has D's layout."""
     inputs = {"A": form.a, "B": form.b, "C": form.d, "E": form.e, "SFA": form.scale_a, "SFB": form.scale_b}
     if form.decompress:
@@ -112,14 +112,14 @@ def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
     return [(name, operand) for name, operand in inputs.items() if operand is not None]
 
 
-def _table(form: Tcgen05Mma) -> TensorOperand:
+def _table(form: TensorInstruction) -> TensorOperand:
     """The lookup table of B as two words of each lane; see `memory.pack_lookup`."""
     pair = ((2, LANES, 0),) if form.cta_group == 2 else ()
     layout = TensorLayout((LANES * form.cta_group, 2), ((LANES, 1, 0), *pair), ((2, 0, 1),))
     return TensorOperand("LUT", TYPES["b32"], layout.shape, layout, source="assumed: two columns")
 
 
-def _title(form: Tcgen05Mma) -> str:
+def _title(form: TensorInstruction) -> str:
     lines = [
         f"B {form.n}x{COLUMN_BYTES} bytes of indices, 3 bits each, in shared memory"
         if name == "B" and form.decompress
@@ -130,7 +130,7 @@ def _title(form: Tcgen05Mma) -> str:
     return "\n// ".join([*lines, form.d.describe()])
 
 
-def _parameters(form: Tcgen05Mma) -> str:
+def _parameters(form: TensorInstruction) -> str:
     words = []
     for name, operand in _inputs(form):
         word = cpp.code_word(operand) if isinstance(operand, Operand) else "unsigned int"
@@ -165,7 +165,7 @@ def _descriptors(tiles: dict[str, Tile]) -> list[str]:
 
 
 def _loads(
-    form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: KernelFrame
+    form: TensorInstruction, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: KernelFrame
 ) -> list[str]:
     """Copies of operands to shared memory and to tensor memory, and the fences for the instruction."""
     lines = [f"// {_listing(list(tiles))} to shared memory."]
@@ -187,7 +187,7 @@ def _listing(names: list[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
+def filled(form: TensorInstruction, operand: Operand, tile: Tile) -> list[str]:
     """Copy a row-major matrix of codes, or a CTA's half of it, from global memory into the tile."""
     by_rows = operand.name == "A"
     lines, k = operand.shape if by_rows else operand.shape[::-1]
@@ -247,7 +247,7 @@ def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], na
     ]
 
 
-def _compressed(form: Tcgen05Mma, tile: Tile) -> list[str]:
+def _compressed(form: TensorInstruction, tile: Tile) -> list[str]:
     """Copy the compressed columns of B, or a CTA's half of them, from global memory into the tile."""
     half = f"cta * {tile.rows} + " if form.cta_group == 2 else ""
     return [
@@ -275,7 +275,7 @@ def _chunk(operand: Operand, tile: Tile, element: str, name: str, per_chunk: int
     return [*lines, "    }", f"    for (int n = 0; n < 4; ++n) ((unsigned int*)({name} + at))[n] = words[n];"]
 
 
-def _statement(form: Tcgen05Mma, modifiers: Modifiers) -> list[str]:
+def _statement(form: TensorInstruction, modifiers: Modifiers) -> list[str]:
     """The asm statement of the instruction."""
     values = {
         "idesc": [f"0x{form.descriptor.code:08x}u"],
@@ -307,7 +307,7 @@ def _passed(inputs: list[str]) -> list[str]:
     return [*f"    :: {(',' + chr(10) + ' ' * 7).join(lines)}".splitlines(), '    : "memory");']
 
 
-def _stores(form: Tcgen05Mma, frame: KernelFrame) -> list[str]:
+def _stores(form: TensorInstruction, frame: KernelFrame) -> list[str]:
     return [
         "// D to global memory; nobody overwrites anything before all threads have read.",
         *load_words("D", "d_tmem", str(form.d.columns), frame.lanes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
+from ...isa.tcgen05 import Tcgen05Form, TensorControl, TensorTransfer
 from ...isa.tensor_operand import COLUMNS
 from .cpp import AsmOperands
 from .ptx import asm_operands, transfer_parts, with_names
@@ -55,7 +55,7 @@ def kernel_name(form: Tcgen05Form) -> str:
     return re.sub(r"\W+", "_", form.mnemonic)
 
 
-def registers(form: Tcgen05Transfer) -> int:
+def registers(form: TensorTransfer) -> int:
     """Registers of a thread that the kernel of tcgen05.ld or .st moves, with metadata and reduced value.
 
     >>> import ptxlab
@@ -65,7 +65,7 @@ def registers(form: Tcgen05Transfer) -> int:
     return sum(operand.length or 1 for operand in asm_operands(form) if not operand.address)
 
 
-def source(form: Tcgen05Transfer, split: int | None = None) -> str:
+def source(form: TensorTransfer, split: int | None = None) -> str:
     """The kernel of a transfer. `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.
 
     ld reads words and writes R; st reads R and words and writes result; shift reads words and writes result;
@@ -133,7 +133,7 @@ def _before(copies: bool, by_warp: bool) -> str:
     return indented(lines) + "\n" if lines else ""
 
 
-def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
+def _by_warp(form: TensorTransfer, split: int | None) -> list[str]:
     """Every warp executes ld or st on its own lanes; registers come from R, or go there."""
     loads = form.family == "tcgen05.ld"
     total = registers(form)
@@ -176,7 +176,7 @@ def _clause(parts: list[str]) -> list[str]:
     return f"    : {(',' + chr(10) + ' ' * 6).join(lines)}".rstrip().splitlines()
 
 
-def _issued(form: Tcgen05Transfer) -> list[str]:
+def _issued(form: TensorTransfer) -> list[str]:
     """cp or shift, which one thread issues."""
     operands = AsmOperands()
     for operand in asm_operands(form):
@@ -214,7 +214,7 @@ extern "C" __global__ void {attributes} {name}(
 """
 
 
-def control_source(form: Tcgen05Control) -> str:
+def control_source(form: TensorControl) -> str:
     """A kernel that shows an instruction such as alloc or commit in its place.
 
     >>> import ptxlab

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...isa.transfer import TransferForm
+from ...isa.transfer import Transfer
 from .cpp import AsmOperands, register_word
 from .ptx import ptx_line, stores, with_names
 
@@ -39,24 +39,24 @@ _OWN_RESULT = "result[i * size + j]"
 _SYNC = "        __syncwarp();"
 
 
-def kernel_name(form: TransferForm) -> str:
+def kernel_name(form: Transfer) -> str:
     """The name of its kernel: the mnemonic as an identifier."""
     return re.sub(r"\W", "_", form.mnemonic)
 
 
-def in_shared(form: TransferForm) -> bool:
+def in_shared(form: Transfer) -> bool:
     """Whether the memory is shared memory; generic addresses of wmma point to global memory here."""
     return form.family in ("ldmatrix", "stmatrix") or (form.space or "").startswith("shared")
 
 
-def source(forms: Iterable[TransferForm]) -> str:
+def source(forms: Iterable[Transfer]) -> str:
     """The kernels of these instructions in one source."""
     return "\n".join(
         _movmatrix(form) if form.family == "movmatrix" else _load_or_store(form) for form in forms
     )
 
 
-def _movmatrix(form: TransferForm) -> str:
+def _movmatrix(form: Transfer) -> str:
     return _KERNEL.format(
         ptx=ptx_line(form),
         name=kernel_name(form),
@@ -70,7 +70,7 @@ def _movmatrix(form: TransferForm) -> str:
     )
 
 
-def _load_or_store(form: TransferForm) -> str:
+def _load_or_store(form: Transfer) -> str:
     operand, shared, is_store = form.register_operand, in_shared(form), stores(form)
     count, word = operand.registers, register_word(operand)
     base = "image" if shared else f"({'result' if is_store else 'memory'} + i * size)"
@@ -108,7 +108,7 @@ def _load_or_store(form: TransferForm) -> str:
     )
 
 
-def _filled_image(form: TransferForm) -> list[str]:
+def _filled_image(form: Transfer) -> list[str]:
     """The copy from global to shared memory, if the instruction accesses shared memory."""
     if not in_shared(form):
         return []
@@ -119,16 +119,16 @@ def _each_register(count: int, statement: str) -> str:
     return f"        for (int n = 0; n < {count}; ++n) {statement};"
 
 
-def _lane_addresses(form: TransferForm) -> list[str]:
+def _lane_addresses(form: Transfer) -> list[str]:
     """The parameter with the addresses of all lanes; wmma has stride and offset instead."""
     return [] if form.wmma else ["const unsigned int* addresses"]
 
 
-def _placement(form: TransferForm) -> list[str]:
+def _placement(form: Transfer) -> list[str]:
     return ["unsigned int stride", "unsigned int offset"] if form.wmma else []
 
 
-def _address(form: TransferForm, base: str) -> tuple[str, str]:
+def _address(form: Transfer, base: str) -> tuple[str, str]:
     """The declaration of the address that a lane supplies, and its constraint."""
     pointer = f"(char*){base} + {'offset' if form.wmma else 'addresses[i * 32 + lane]'}"
     if form.space is None:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..._util.arguments import is_name
 from ...errors import PtxlabError, listing, quoted
-from ..mma import MmaForm
+from ..mma import Instruction
 from ..targets import check_target
 from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
 from ..tcgen05 import AnyTcgen05
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
-from ..transfer import TransferForm
+from ..transfer import Transfer
 from ..verbs import MatrixInstruction
 from . import mma_rows, transfer_rows
 
 if TYPE_CHECKING:
-    from ..tcgen05 import Tcgen05Mma, Tcgen05Transfer
+    from ..tcgen05 import TensorInstruction, TensorTransfer
 
 __all__ = [
     "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "Product", "catalog",
@@ -32,27 +32,27 @@ __all__ = [
 ]  # fmt: skip
 
 #: A row of the catalogue.
-AnyForm: TypeAlias = "MmaForm | TransferForm | AnyTcgen05"
+AnyForm: TypeAlias = "Instruction | Transfer | AnyTcgen05"
 #: A row that multiplies matrices, with D in registers or in tensor memory.
 if TYPE_CHECKING:
-    Product: TypeAlias = MmaForm | Tcgen05Mma
+    Product: TypeAlias = Instruction | TensorInstruction
 else:
     Product = MatrixInstruction
 
 
-_MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
+_MMA_ROWS: dict[str, Callable[[], Iterable[Instruction]]] = {
     "mma": mma_rows.dense, "mma.sp": mma_rows.sparse, "wmma": mma_rows.wmma_rows,
     "wgmma": mma_rows.wgmma_dense, "wgmma.sp": mma_rows.wgmma_sparse,
 }  # fmt: skip
 
 
 @lru_cache(maxsize=None)
-def _mma_forms(family: str) -> tuple[MmaForm, ...]:
+def _mma_forms(family: str) -> tuple[Instruction, ...]:
     return tuple(_MMA_ROWS[family]())
 
 
 @lru_cache(maxsize=None)
-def _transfer_forms() -> tuple[TransferForm, ...]:
+def _transfer_forms() -> tuple[Transfer, ...]:
     return (*transfer_rows.rows(), *transfer_rows.wmma_rows(_mma_forms("wmma")))
 
 
@@ -87,7 +87,7 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyFo
 
 def register_forms(
     family: str | None = None, target: str | None = None
-) -> tuple[MmaForm | TransferForm, ...]:
+) -> tuple[Instruction | Transfer, ...]:
     """The forms with matrices in registers: all but tcgen05.
 
     >>> {form.lanes for form in register_forms()}   # a warp, a warpgroup
@@ -96,7 +96,7 @@ def register_forms(
     return (*mma_forms(family, target), *transfer_forms(family, target))
 
 
-def mma_forms(family: str | None = None, target: str | None = None) -> tuple[MmaForm, ...]:
+def mma_forms(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:
     """The forms that multiply matrices in registers: mma, wmma and wgmma, not loads, stores or transposes.
 
     >>> {len(i.operands) for i in mma_forms("mma")}   # A, B, C, D, and two block scales
@@ -108,7 +108,7 @@ def mma_forms(family: str | None = None, target: str | None = None) -> tuple[Mma
     return tuple(row for row in rows if target is None or row.supports(target))
 
 
-def transfer_forms(family: str | None = None, target: str | None = None) -> tuple[TransferForm, ...]:
+def transfer_forms(family: str | None = None, target: str | None = None) -> tuple[Transfer, ...]:
     """The forms that transfer matrices between memory and registers, or between lanes.
 
     >>> len(transfer_forms("ldmatrix", "sm_80"))
@@ -134,23 +134,23 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     return tuple(row for name in families for row in forms(name, target))
 
 
-def tcgen05_products(family: str | None = None) -> tuple[Tcgen05Mma, ...]:
+def tcgen05_products(family: str | None = None) -> tuple[TensorInstruction, ...]:
     """The forms of tcgen05 that multiply matrices.
 
     >>> len(tcgen05_products("tcgen05.mma"))
     46
     """
-    from ..tcgen05 import Tcgen05Mma
+    from ..tcgen05 import TensorInstruction
 
-    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Mma))
+    return tuple(form for form in tcgen05_forms(family) if isinstance(form, TensorInstruction))
 
 
-def tcgen05_transfers(family: str | None = None) -> tuple[Tcgen05Transfer, ...]:
+def tcgen05_transfers(family: str | None = None) -> tuple[TensorTransfer, ...]:
     """The forms of tcgen05 that move data: tcgen05.ld, .st, .cp and .shift.
 
     >>> [form.mnemonic for form in tcgen05_transfers("tcgen05.shift")]
     ['tcgen05.shift.cta_group::1.down', 'tcgen05.shift.cta_group::2.down']
     """
-    from ..tcgen05 import Tcgen05Transfer
+    from ..tcgen05 import TensorTransfer
 
-    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer))
+    return tuple(form for form in tcgen05_forms(family) if isinstance(form, TensorTransfer))

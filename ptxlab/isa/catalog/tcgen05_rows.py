@@ -20,9 +20,9 @@ from ..tcgen05 import (
     MAX_REGISTERS,
     MMA_FAMILIES,
     AnyTcgen05,
-    Tcgen05Control,
-    Tcgen05Mma,
-    Tcgen05Transfer,
+    TensorControl,
+    TensorInstruction,
+    TensorTransfer,
 )
 
 ARCH_TARGETS = tuple(target for target in TCGEN05 if target.endswith("a"))  # sm_100a, ...: one chip
@@ -45,7 +45,7 @@ def forms(family: str, target: str | None) -> Iterator[AnyTcgen05]:
         if target is None:
             yield row
         elif target in row.targets:
-            yield row.for_target(target) if isinstance(row, Tcgen05Mma) else row
+            yield row.for_target(target) if isinstance(row, TensorInstruction) else row
 
 
 @lru_cache(maxsize=None)
@@ -55,7 +55,7 @@ def _rows(family: str) -> tuple[AnyTcgen05, ...]:
     return tuple(controls(family) if family in CONTROL_FAMILIES else transfers(family))
 
 
-def multiplies(family: str) -> Iterator[Tcgen05Mma]:
+def multiplies(family: str) -> Iterator[TensorInstruction]:
     """Forms of tcgen05.mma, .mma.sp, .mma.ws or .mma.ws.sp.
 
     >>> sum(1 for _ in multiplies("tcgen05.mma")), next(multiplies("tcgen05.mma.ws.sp"))
@@ -70,7 +70,7 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
         scale = "ue8m0" if traits.scaled else ""
         largest = max((rows for rows in shapes if rows.k == shapes[0].k), key=lambda rows: max(rows.m))
         descriptor = InstructionDescriptor(kind, max(largest.m), max(largest.n), sparse=sparse, scale=scale)
-        form = Tcgen05Mma(
+        form = TensorInstruction(
             family,
             kind,
             cta_group,
@@ -88,11 +88,11 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
             yield _decompressing(form)
 
 
-def _decompressing(form: Tcgen05Mma) -> Tcgen05Mma:
+def _decompressing(form: TensorInstruction) -> TensorInstruction:
     return replace(form, decompress=True, targets=SM_107, descriptor=replace(form.descriptor, k=64))
 
 
-def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
+def _scaled(form: TensorInstruction) -> Iterator[TensorInstruction]:
     for vector in _SCALE_VECTORS[form.kind]:
         by_chip = vector.startswith("scale_vec") or (form.sparse and form.kind != "mxf8f6f4")
         wide = vector in ("block16", "scale_vec::4X")
@@ -107,7 +107,7 @@ def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
             yield _decompressing(replace(form, scale_vector=vector))
 
 
-def transfers(family: str) -> Iterator[Tcgen05Transfer]:
+def transfers(family: str) -> Iterator[TensorTransfer]:
     """Forms of tcgen05.ld, .st, .cp or .shift.
 
     >>> [sum(1 for _ in transfers(family)) for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp")]
@@ -115,46 +115,46 @@ def transfers(family: str) -> Iterator[Tcgen05Transfer]:
     """
     if family == "tcgen05.shift":
         for group in _GROUPS:
-            yield Tcgen05Transfer("tcgen05.shift", ARCH_TARGETS, "31x256b", cta_group=group)
+            yield TensorTransfer("tcgen05.shift", ARCH_TARGETS, "31x256b", cta_group=group)
         return
     if family == "tcgen05.cp":
         for group, shape, source in product(_GROUPS, COPY_SHAPES, ("", "b6x16_p32", "b4x16_p64")):
             for multicast in COPY_SHAPES[shape][2]:
-                yield Tcgen05Transfer(
+                yield TensorTransfer(
                     "tcgen05.cp", TCGEN05, shape, cta_group=group, multicast=multicast, source=source
                 )
         return
     most = {"16x128b": 64, "16x256b": 32}
     for shape, power, pack in product(LOAD_SHAPES, range(8), (False, True)):
         if 1 << power <= most.get(shape, MAX_REGISTERS):
-            yield Tcgen05Transfer(
+            yield TensorTransfer(
                 "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", TCGEN05, shape, 1 << power, pack
             )
     if family == "tcgen05.ld":
         yield from _reductions()
 
 
-def _reductions() -> Iterator[Tcgen05Transfer]:
+def _reductions() -> Iterator[TensorTransfer]:
     """`.ld.red` and `.ld.spcompress`."""
     floats = product(("f32",), (False, True), (False, True))  # only these have .abs and .NaN
     flags = [*floats, ("u32", False, False), ("s32", False, False)]
     for shape, power, operation, (type_name, absolute, nan) in product(
         ("32x32b", "16x32bx2"), range(1, 8), ("min", "max"), flags
     ):
-        yield Tcgen05Transfer(
+        yield TensorTransfer(
             "tcgen05.ld", REDUCTION, shape, 1 << power,
             reduction=operation, reduces=True, absolute=absolute, nan=nan, type=type_name,
         )  # fmt: skip
     for power, operation, absolute, (reduces, nan) in product(
         range(2, 8), ("min", "max"), (False, True), ((False, False), (True, False), (True, True))
     ):
-        yield Tcgen05Transfer(
+        yield TensorTransfer(
             "tcgen05.ld", ("sm_107a",), "32x32b", 1 << power,
             reduction=operation, reduces=reduces, compresses=True, absolute=absolute, nan=nan, type="f32",
         )  # fmt: skip
 
 
-def controls(family: str) -> Iterator[Tcgen05Control]:
+def controls(family: str) -> Iterator[TensorControl]:
     """Forms of alloc, dealloc, relinquish_alloc_permit, commit, fence and wait.
 
     >>> [form.mnemonic for form in controls("tcgen05.fence")]
@@ -188,4 +188,4 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
     }
     for qualifiers, operands in rows[family]:
         newest = {*restricted, "multicast::cluster::32b"} & {*qualifiers}
-        yield Tcgen05Control(family, SM_107 if newest else TCGEN05, qualifiers, operands)
+        yield TensorControl(family, SM_107 if newest else TCGEN05, qualifiers, operands)

@@ -14,14 +14,14 @@ from .tcgen05_form import (
     FAMILIES,
     MMA_FAMILIES,
     TRANSFER_FAMILIES,
-    Tcgen05Control,
     Tcgen05Form,
+    TensorControl,
 )
 
 if TYPE_CHECKING:
     from ..location import Slot
-    from .tcgen05_mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-    from .tcgen05_transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Tcgen05Transfer
+    from .tcgen05_mma import COLLECTOR_OPERATIONS, TensorInstruction
+    from .tcgen05_transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, TensorTransfer
 
 __all__ = [
     "COLLECTOR_OPERATIONS",
@@ -35,14 +35,14 @@ __all__ = [
     "UNPACKED",
     "AnyTcgen05",
     "Slot",
-    "Tcgen05Control",
     "Tcgen05Form",
-    "Tcgen05Mma",
-    "Tcgen05Transfer",
+    "TensorControl",
+    "TensorInstruction",
+    "TensorTransfer",
 ]  # fmt: skip
 
 #: A form of the family; `Tcgen05Form` is what they share.
-AnyTcgen05: TypeAlias = "Tcgen05Mma | Tcgen05Transfer | Tcgen05Control"
+AnyTcgen05: TypeAlias = "TensorInstruction | TensorTransfer | TensorControl"
 
 
 def __getattr__(name: str) -> Any:

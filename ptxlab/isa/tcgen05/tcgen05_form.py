@@ -198,7 +198,3 @@ class TensorControl(Tcgen05Form):
         if "exclusive" not in self.qualifiers:
             return (32, 64, 128, 256, 512)
         return tuple(range(32, 577 if target in SM_107 else 513, 32))
-
-
-#: The name of the class in the packages, where other forms are at hand.
-Tcgen05Control = TensorControl

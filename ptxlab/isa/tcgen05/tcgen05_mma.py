@@ -676,7 +676,3 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
         if self.kind == "tf32":
             return self.structure.nibbles
         return {**self.structure.nibbles, 0b0110: (2, 1)}
-
-
-#: The name of the class in the packages, where other forms are at hand.
-Tcgen05Mma = TensorInstruction

@@ -353,11 +353,7 @@ class TensorTransfer(Tcgen05Form, ShownForm):
         return run_tensor_transfer(self, arguments, address, split)
 
 
-#: The name of the class in the packages, where other forms are at hand.
-Tcgen05Transfer = TensorTransfer
-
-
-def check_inputs(form: Tcgen05Transfer, arguments: Sequence[object]) -> None:
+def check_inputs(form: TensorTransfer, arguments: Sequence[object]) -> None:
     """Refuse arguments of `emulate` or `run` that are too few or too many."""
     if len(arguments) != len(form.inputs):
         raise PtxlabError(

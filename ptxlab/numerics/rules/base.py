@@ -17,7 +17,7 @@ from ...isa.dtypes import DType
 from ...isa.operation import Operation
 from ...isa.product_form import ProductForm
 from ...isa.sparsity import check_nibbles
-from ...isa.tcgen05 import Tcgen05Mma
+from ...isa.tcgen05 import TensorInstruction
 from ...isa.zero_column_mask import ZeroColumnMask
 from ..arithmetic import fma_f32
 from ..steps import Number, Step, Term, add_up, aligned_number, multiply, number, stored_term
@@ -62,7 +62,7 @@ def pack_result(operation: Operation, codes: Array) -> Array:
     """Registers of D from its codes; words of tensor memory that are not written keep the value of C."""
     ins, disabled = operation.ins, operation.modifiers.disable_output_lane
     words = ins.d.to_registers(codes)
-    if not isinstance(ins, Tcgen05Mma):
+    if not isinstance(ins, TensorInstruction):
         return words
     written = ins.written
     if disabled:
@@ -129,7 +129,7 @@ def codes_of_b(operation: Operation) -> Array:
 def used_columns(operation: Operation, b: Array) -> Array:
     """The N columns of B that are multiplied, from the column shift of tcgen05.mma.ws on."""
     ins = operation.ins
-    if not isinstance(ins, Tcgen05Mma) or not ins.ws:
+    if not isinstance(ins, TensorInstruction) or not ins.ws:
         return b
     first = operation.modifiers.column_shift
     return b[..., first : first + ins.n]

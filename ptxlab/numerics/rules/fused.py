@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...isa.dtypes import DType, dtype
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.operation import Operation
 from ..fused_dispatch import WIDE, fused_dot, fused_registers, uses_loop
 from ..fused_numpy import Alignment, FusedCodes, FusedStep, block_scaled_dot, convert_codes, round_sum
@@ -101,7 +101,7 @@ class Fused(Rule):
     def accumulate(self, operation: Operation) -> Array:
         """See `Rule.accumulate`; all iterations in one compiled loop where there is one."""
         ins, step = operation.ins, self._compiled_step(operation)
-        d_fits_c = isinstance(ins, MmaForm) and ins.c_type == ins.d_type and ins.mma_count == 1
+        d_fits_c = isinstance(ins, Instruction) and ins.c_type == ins.d_type and ins.mma_count == 1
         if not d_fits_c or not operation.modifiers.scale_d:
             return super().accumulate(operation)
         if step is None:
@@ -125,7 +125,7 @@ class Fused(Rule):
     def _compiled_step(self, operation: Operation) -> FusedStep | None:
         """The step for the compiled loop; None if NumPy computes it."""
         ins = operation.ins
-        plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
+        plain = isinstance(ins, Instruction) and ins.structure is None and ins.scale_vec is None
         plain = plain and ins.c_type == ins.d_type and ins.mma_count == 1
         fills_groups = ins.n < WIDE or operation.count >= WIDE
         one_step = self.depth is None or self.depth >= ins.k

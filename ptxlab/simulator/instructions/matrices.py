@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...isa.availability import matrix_registers
 from ...isa.catalog import AnyForm
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.operation import Operation
 from ...isa.parse import parse_any
-from ...isa.transfer import TransferForm
+from ...isa.transfer import Transfer
 from ...numerics.emulate import emulate
 from ...numerics.emulate_transfer import loaded_registers, stored_rows
 from ..deferred import RegisterOperands, Values
@@ -32,7 +32,7 @@ from .operands import Read, Write, address, items_of, reader, readers, writer
 @builds("mma", "wmma.mma")
 def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
-    form = form_as(instruction, MmaForm)
+    form = form_as(instruction, Instruction)
     destination = instruction.operands[0]
     sources, modifiers = _sources(form, instruction)
     reads = {
@@ -78,7 +78,7 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=32)
 
 
-def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, PtxOperand], Modifiers]:
+def _sources(form: Instruction, instruction: PtxInstruction) -> tuple[dict[str, PtxOperand], Modifiers]:
     """What the instruction reads, by the names of the form's inputs, and its constants."""
     _, a, b, c, *others = instruction.operands
     sources = {"a": a, "b": b, "c": c}
@@ -112,7 +112,7 @@ def _words(operand: PtxOperand) -> list[int]:
 
 @builds("ldmatrix")
 def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = form_as(instruction, TransferForm)
+    form = form_as(instruction, Transfer)
     destination, source = instruction.operands
     place = address(source, instruction, context)
     writes = write_matrix(destination, form.register_operand, instruction)
@@ -168,7 +168,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("stmatrix")
 def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = form_as(instruction, TransferForm)
+    form = form_as(instruction, Transfer)
     operand = form.register_operand
     target, source = instruction.operands
     place = address(target, instruction, context)
@@ -198,7 +198,7 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("movmatrix")
 def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = form_as(instruction, TransferForm)
+    form = form_as(instruction, Transfer)
     destination, source = instruction.operands
     reads = read_matrix(source, form.register_operand, instruction, context)
     writes = write_matrix(destination, form.operand("D"), instruction)
@@ -218,7 +218,7 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("wmma")
 def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix has its own address."""
-    form, loads = form_as(instruction, TransferForm), instruction.parts[1] == "load"
+    form, loads = form_as(instruction, Transfer), instruction.parts[1] == "load"
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
     if not loads:
@@ -264,7 +264,7 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- matrices in registers: operands of matrix instructions, for whole warps ---------------------------------
 
 
-_Form = TypeVar("_Form", MmaForm, TransferForm)
+_Form = TypeVar("_Form", Instruction, Transfer)
 
 
 def form_as(instruction: PtxInstruction, kind: type[_Form]) -> _Form:

@@ -18,7 +18,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand, Packing
 from ...isa.operation import Operation
 from ...isa.targets import SM_107
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
+from ...isa.tcgen05 import TensorControl, TensorInstruction, TensorTransfer
 from ...isa.tensor_operand import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import Tcgen05Descriptor, descriptor
 from ...memory.tcgen05_tiles import COLUMN_BYTES, line_bits, unpack_lookup
@@ -45,12 +45,12 @@ def _memory(machine: Machine) -> TensorMemory:
 @builds("tcgen05")
 def _tcgen05(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = form_of(instruction)
-    if isinstance(form, Tcgen05Mma):
+    if isinstance(form, TensorInstruction):
         return _mma(instruction, context, form)
-    if isinstance(form, Tcgen05Transfer):
+    if isinstance(form, TensorTransfer):
         by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
         return (_registers if by_warp else _issued)(instruction, context, form)
-    if isinstance(form, Tcgen05Control):
+    if isinstance(form, TensorControl):
         return _CONTROLS.get(form.family, _nothing)(instruction, context)
     raise unsupported(instruction)
 
@@ -153,7 +153,7 @@ def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, pla
 # -- ld, st --------------------------------------------------------------------------------------------------
 
 
-def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> MachineStep:
+def _registers(instruction: PtxInstruction, context: Context, form: TensorTransfer) -> MachineStep:
     """`tcgen05.ld` and `.st`: each warp accesses its own 32 lanes."""
     operands = list(instruction.operands)
     loads = form.family == "tcgen05.ld"
@@ -203,7 +203,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
     return MachineStep(instruction, execute, convergent_lanes=32)
 
 
-def _touched(form: Tcgen05Transfer, first: int, split: int | None) -> list[range]:
+def _touched(form: TensorTransfer, first: int, split: int | None) -> list[range]:
     """The columns that ld or st accesses; 16x32bx2 has two ranges."""
     if form.shape != "16x32bx2":
         columns = form.count if form.compresses else form.columns
@@ -282,7 +282,7 @@ class _Issue:
 # -- cp, shift -----------------------------------------------------------------------------------------------
 
 
-def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> MachineStep:
+def _issued(instruction: PtxInstruction, context: Context, form: TensorTransfer) -> MachineStep:
     """`tcgen05.cp` and `.shift`, which one thread issues, for both CTAs of a pair."""
     place = address(instruction.operands[0], instruction, context)
     code = None
@@ -310,7 +310,7 @@ def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer
     return MachineStep(instruction, execute)
 
 
-def _shared_bytes(issue: _Issue, form: Tcgen05Transfer, code: int, rank: int) -> NDArray[np.uint8]:
+def _shared_bytes(issue: _Issue, form: TensorTransfer, code: int, rank: int) -> NDArray[np.uint8]:
     """Shared memory from address 0 on; only the bytes that a copy reads are filled in."""
     rows, count = form.tensor("T").shape
     bits = form.tensor("T").width
@@ -326,12 +326,12 @@ def _shared_bytes(issue: _Issue, form: Tcgen05Transfer, code: int, rank: int) ->
 
 
 @lru_cache(maxsize=1024)
-def _with_descriptor(form: Tcgen05Mma, code: int, a_space: str) -> Tcgen05Mma:
+def _with_descriptor(form: TensorInstruction, code: int, a_space: str) -> TensorInstruction:
     whole = form.with_descriptor(code)
     return whole if whole.a_space == a_space else replace(whole, a_space=a_space)  # type: ignore[arg-type]
 
 
-def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> MachineStep:
+def _mma(instruction: PtxInstruction, context: Context, form: TensorInstruction) -> MachineStep:
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {}
@@ -391,7 +391,9 @@ def _last(
     return zero_columns, scale
 
 
-def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifiers: Modifiers) -> None:
+def _multiply(
+    issue: _Issue, form: TensorInstruction, addresses: dict[str, int], modifiers: Modifiers
+) -> None:
     """One instruction: operands from tensor and shared memory, D to tensor memory."""
     machine, group = issue.machine, issue.blocks
     memory = _memory(machine).words
@@ -456,7 +458,7 @@ def _column(operand: TensorOperand, at: int, first: int) -> int:
     return column
 
 
-def _tile(issue: _Issue, form: Tcgen05Mma, operand: Operand, code: int, rank: int) -> NDArray[Any]:
+def _tile(issue: _Issue, form: TensorInstruction, operand: Operand, code: int, rank: int) -> NDArray[Any]:
     """A CTA's part of A, [M, K], or of B, [K, N], read through its descriptor."""
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]
@@ -483,7 +485,7 @@ def _tile(issue: _Issue, form: Tcgen05Mma, operand: Operand, code: int, rank: in
     return codes if is_a else codes.T
 
 
-def _looked_up(issue: _Issue, form: Tcgen05Mma, code: int, at: int) -> NDArray[Any]:
+def _looked_up(issue: _Issue, form: TensorInstruction, code: int, at: int) -> NDArray[Any]:
     """B, [K, N], from its indices in shared memory and its lookup table in tensor memory."""
     group, lane, column = issue.blocks, at >> 16, at & 0xFFFF
     if lane or column % 2 or column + 2 > COLUMNS:

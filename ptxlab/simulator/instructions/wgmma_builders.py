@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ...isa.availability import matrix_registers
-from ...isa.mma import MmaForm
+from ...isa.mma import Instruction
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...memory.descriptors import descriptor
@@ -55,7 +55,7 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     """
     d, a, b, *others = instruction.operands
     in_registers = isinstance(a, Vector)
-    form = form_as(instruction, MmaForm).a_from("register" if in_registers else "shared")
+    form = form_as(instruction, Instruction).a_from("register" if in_registers else "shared")
     reads = {"c": read_matrix(d, form.d, instruction, context, matrix_registers(form, "d"))}
     if in_registers:
         reads["a"] = read_matrix(a, form.a, instruction, context, matrix_registers(form, "a"))
@@ -127,7 +127,9 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=_LANES)
 
 
-def _constants(form: MmaForm, operands: Sequence[PtxOperand], instruction: PtxInstruction) -> dict[str, int]:
+def _constants(
+    form: Instruction, operands: Sequence[PtxOperand], instruction: PtxInstruction
+) -> dict[str, int]:
     """The constants after scale-d: signs of A and B if they are floats, then which of them are transposed."""
     numbers = [constant(operand, instruction) for operand in operands]
     is_float = not form.a_type.startswith(("s", "u", "b1"))
