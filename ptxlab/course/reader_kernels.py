@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, error_of, quoted
-from ..gpu.clang import INSTALL
+from ..gpu.clang import INSTALL, clang_version
 from ..gpu.clang_in_tab import NotFetched
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
@@ -91,7 +91,9 @@ def kernel(source: str) -> Kernel:
 
 @lru_cache(maxsize=1)
 def _say_whose_ptx() -> None:
-    print("NVRTC is not installed here: the lesson's own kernels come with the PTX that it made of them.")
+    yours = "." if error_of(clang_version) else "; Clang compiles yours."
+    theirs = "the lesson's own kernels come with the PTX that it made of them"
+    print(f"NVRTC is not installed here: {theirs}{yours}")
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel:

@@ -21,6 +21,7 @@ from .clang_in_tab import NotFetched, find_clang
 from .compiler import MAX_LOG, SOURCE_NAME, check_text, reads_only
 from .disk_cache import key_of, read_entry, write_entry
 from .standard_headers import LIBRARY_HEADERS, STANDARD_HEADERS
+from .unknown_names import remedy
 
 #: The command that installs Clang.
 INSTALL = 'pip install "ptxlab[clang]"'
@@ -79,6 +80,7 @@ _LACKING = {
     **dict.fromkeys(("cuda/std/functional", "functional"), "use a lambda or a struct"),
 }
 _HOST_FUNCTION = "__host__ function"
+_OUR_HEADER = "ptxlab's header for Clang has no"
 _EXPRESSION = "ptxlab_expression"  # the variable that has the address of a named kernel
 
 
@@ -137,7 +139,7 @@ def header_files() -> dict[str, str]:
             for name, part in _PARTS.items()
         },
         **{
-            name: f'#error "ptxlab\'s header for Clang has no <{name}>: {instead}, or compile with NVRTC"\n'
+            name: f'#error "{_OUR_HEADER} <{name}>: {instead}, or compile with NVRTC"\n'
             for name, instead in _LACKING.items()
         },
         _HEADER: text,
@@ -167,6 +169,8 @@ def arguments(target: str, options: Sequence[str] = ()) -> list[str]:
     flags += [
         _FRONT_END, "-fms-extensions", f"-std={switches['std']}", "-x", "cuda",
         "-debug-info-kind=line-directives-only", "-nostdsysteminc", "-nobuiltininc",
+        # a variable that some threads never write may be handed on, to a shuffle for example, as with NVRTC
+        "-no-enable-noundef-analysis",
         "-isystem", _FOLDER, "-include", f"{_FOLDER}/{_HEADER}", "-D", "__CUDACC__", "-D", "__CUDACC_RTC__",
     ]  # fmt: skip
     if switches["rdc"]:
@@ -310,7 +314,7 @@ def _run(
         except NotFetched:
             raise
         except PtxlabError as error:
-            raise _refusal(target, str(error), file) from None
+            raise _refusal(target, str(error), file, files[_SOURCE]) from None
         return _with_clusters(translate(ir, target), ir)
     with tempfile.TemporaryDirectory(prefix="ptxlab-") as folder:
         for name, text in files.items():
@@ -321,12 +325,12 @@ def _run(
         back_end = flags[: flags.index(_FRONT_END)]
         ir = ""
         if has_clusters:  # only the LLVM IR has them
-            _run_program([*front_end, "-emit-llvm", _SOURCE, "-o", _IR], folder, target, file)
+            _run_program([*front_end, "-emit-llvm", _SOURCE, "-o", _IR], folder, target, file, files)
             ir = Path(folder, _IR).read_text(encoding="utf-8")
             command = [*back_end, "-x", "ir", "-disable-llvm-passes", "-S", _IR, "-o", _PTX]
         else:
             command = [*front_end, "-S", _SOURCE, "-o", _PTX]
-        _run_program(command, folder, target, file)
+        _run_program(command, folder, target, file, files)
         ptx = Path(folder, _PTX).read_text(encoding="utf-8")
     return _with_clusters(_tidied(ptx), ir)
 
@@ -340,7 +344,7 @@ def _tidied(ptx: str) -> str:
     return re.sub(r"^\s*\.loc\s+\d+ 0 .*\n", "", ptx, flags=re.MULTILINE)
 
 
-def _run_program(words: Sequence[str], folder: str, target: str, file: str) -> None:
+def _run_program(words: Sequence[str], folder: str, target: str, file: str, files: Mapping[str, str]) -> None:
     try:
         done = subprocess.run(
             [_find_program(), "clang", *words], cwd=folder, capture_output=True, check=False
@@ -348,7 +352,7 @@ def _run_program(words: Sequence[str], folder: str, target: str, file: str) -> N
     except OSError as error:
         raise PtxlabError(f"Clang in ziglang does not start ({type(error).__name__}): {INSTALL}") from None
     if done.returncode:
-        raise _refusal(target, done.stderr.decode(errors="replace"), file)
+        raise _refusal(target, done.stderr.decode(errors="replace"), file, files[_SOURCE])
 
 
 _ANNOTATED = re.compile(r"\{ ptr @([\w.$]+), ptr @([\w.$]+), ptr @[\w.$]+, i32 \d+, ptr @([\w.$]+) \}")
@@ -377,12 +381,15 @@ def _escaped(file: str) -> str:
 _MESSAGE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: note: ", re.MULTILINE)
 _INCLUDED = re.compile(r"^In file included from (?P<file>.+?):(?P<line>\d+):$", re.MULTILINE)
+_CANDIDATE = re.compile(r": note: candidate .*?: (.*)$", re.MULTILINE)
+_CONVERSION = re.compile(r"(no known conversion from '.*?' to )('.*?')( for \d\w+ argument)")
 
 
-def _refusal(target: str, log: str, file: str) -> PtxlabError:
+def _refusal(target: str, log: str, file: str, source: str) -> PtxlabError:
     """Clang's first error in one sentence, with the reader's line; its whole log is a note of the exception.
 
-    An error within a header has the line of the reader's `#include` or call.
+    An error within a header has the line of the reader's `#include` or call. The first line of `source` is
+    not the reader's: it says where the text is from.
     """
     log = log.strip()
     message = _MESSAGE.search(log)
@@ -392,15 +399,30 @@ def _refusal(target: str, log: str, file: str) -> PtxlabError:
         )
         sentence = said.strip() or "it ended without a message"
     else:
-        place = f"{message['file']}({message['line']})"
+        place, line = f"{message['file']}({message['line']})", ""
+        text = re.sub(r"^static assertion failed.*?: (?=\w)", "", message["text"].strip('"'))
         if message["file"].removeprefix("./").startswith(_FOLDER):
             includes = [
                 include for include in _INCLUDED.finditer(log, 0, message.start()) if include["file"] == file
             ]
-            calls = [note for note in _NOTE.finditer(log) if note["file"] == file]
-            outer = includes[-1:] or calls[:1]
+            calls = [note for note in _NOTE.finditer(log, message.end()) if note["file"] == file]
+            outer = calls[:1] or includes[-1:]
             place = f"{file}({outer[0]['line']})" if outer else place
-        sentence = f"{place}: error: {message['text']}"
+        elif message["file"] == file:
+            line = source.splitlines()[int(message["line"])]
+        advice = remedy(text, line, source, by_clang=True)
+        if advice is not None:
+            text = f"{text.partition('; did you mean')[0]}; {advice}"
+            text = advice if advice.startswith(_OUR_HEADER) else text
+        following = _MESSAGE.search(log, message.end())
+        notes = _CANDIDATE.findall(log, message.end(), following.start() if following else len(log))
+        conversions = [found for found in map(_CONVERSION.match, notes) if found is not None]
+        if len(notes) == 1:
+            text = f"{text}: {notes[0]}"
+        elif len(conversions) == len(notes) and len({(found[1], found[3]) for found in conversions}) == 1:
+            types = dict.fromkeys(found[2] for found in conversions)
+            text = f"{text}: {conversions[0][1]}{' or '.join(types)}{conversions[0][3]}"
+        sentence = f"{place}: error: {text}"
     refusal = PtxlabError(f"Clang does not compile this for {target}: {sentence[:300]}")
     refusal.add_note(log[:MAX_LOG])
     return refusal

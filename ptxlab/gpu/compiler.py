@@ -17,6 +17,7 @@ from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_releas
 from .cuda_python import INSTALL, load
 from .disk_cache import key_of, read_entry, write_entry
 from .standard_headers import STANDARD_HEADERS
+from .unknown_names import remedy
 
 #: The name of a source without a file in NVRTC's messages and in `.loc`.
 SOURCE_NAME = "ptxlab.cu"
@@ -305,7 +306,7 @@ def _run_nvrtc(
             nvrtc.nvrtcAddNameExpression(program, expression.encode())
         (code,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         if int(code) != 0:
-            raise _refusal(target, _log(program) or code.name)
+            raise _refusal(target, _log(program) or code.name, file, source)
         get_size, get_output = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
         if output == "cubin":
             get_size, get_output = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
@@ -351,11 +352,25 @@ _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 MAX_LOG = 1 << 16
 
 
-def _refusal(target: str, log: str) -> PtxlabError:
+def _refusal(target: str, log: str, file: str, source: str) -> PtxlabError:
     """NVRTC's first error, in one sentence; its whole log is a note of the exception."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((line for line in lines if "error" in line), lines[0])
-    refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
+    at = next((number for number, line in enumerate(lines) if "error" in line), 0)
+    place = lines[at].partition(": ")[0]
+    if lines[at].endswith("does not apply here"):  # because the type of a parameter is not known
+        same_place = [number for number, line in enumerate(lines) if line.startswith(f"{place}: error: ")]
+        at = next((number for number in same_place if lines[number].endswith(" is undefined")), at)
+    text = lines[at].removeprefix(f"{place}: ")
+    if at + 1 < len(lines) and lines[at + 1].startswith("argument types are: "):
+        text += f"; {lines[at + 1]}"
+    read = re.fullmatch(rf"{re.escape(file)}\((\d+)\)", place)
+    advice = remedy(text, source.splitlines()[int(read[1]) - 1] if read else "", source, by_clang=False)
+    if advice is not None:
+        text += f"; {advice}"
+    for folder in header_folders():
+        place = place.removeprefix(f"{folder}/").removeprefix("cccl/")
+    sentence = f"{place}: {text}" if text != place else place
+    refusal = PtxlabError(f"NVRTC does not compile this for {target}: {sentence[:300]}")
     refusal.add_note(log[:MAX_LOG])
     return refusal
 

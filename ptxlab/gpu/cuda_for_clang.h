@@ -242,15 +242,15 @@ PTXLAB_VOLATILE(__brkpt, "brkpt;")
 PTXLAB_VOLATILE(__cluster_barrier_arrive, "barrier.cluster.arrive.aligned;")
 PTXLAB_VOLATILE(__cluster_barrier_arrive_relaxed, "barrier.cluster.arrive.relaxed.aligned;")
 PTXLAB_VOLATILE(__cluster_barrier_wait, "barrier.cluster.wait.aligned;")
-#define PTXLAB_BARRIER(name, operation) \
+#define PTXLAB_SYNCTHREADS(name, operation) \
     PTXLAB_FN int name(int predicate) { \
         int r; \
         asm volatile("{ .reg .pred p, q; setp.ne.s32 p, %1, 0; barrier.cta.red." operation \
                      ".pred.aligned q, 0, p; selp.s32 %0, 1, 0, q; }" : "=r"(r) : "r"(predicate) : "memory"); \
         return r; \
     }
-PTXLAB_BARRIER(__syncthreads_and, "and")
-PTXLAB_BARRIER(__syncthreads_or, "or")
+PTXLAB_SYNCTHREADS(__syncthreads_and, "and")
+PTXLAB_SYNCTHREADS(__syncthreads_or, "or")
 PTXLAB_FN int __syncthreads_count(int predicate) {
     int r;
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; barrier.cta.red.popc.aligned.u32 %0, 0, p; }"
@@ -1995,7 +1995,7 @@ template <size_t Alignment> struct aligned_size_t {
     PTXLAB_DEVICE operator size_t() const { return value; }
 };
 template <thread_scope Scope> struct barrier {
-    static_assert(Scope == thread_scope_block, "cuda::barrier of ptxlab's header for Clang is that of a block");
+    static_assert(Scope == thread_scope_block, "ptxlab's header for Clang has cuda::barrier only with thread_scope_block");
     unsigned long long state;
     typedef unsigned long long arrival_token;
     PTXLAB_DEVICE unsigned address() const { return (unsigned)__cvta_generic_to_shared(&state); }
@@ -2043,7 +2043,7 @@ PTXLAB_FN unsigned long long barrier_arrive_tx(barrier<Scope>& bar, ptrdiff_t co
 }
 // A pipeline of one thread: each stage is a group of cp.async.
 template <thread_scope Scope> struct pipeline {
-    static_assert(Scope == thread_scope_thread, "cuda::pipeline of ptxlab's header for Clang is that of a thread");
+    static_assert(Scope == thread_scope_thread, "ptxlab's header for Clang has cuda::pipeline only with thread_scope_thread");
     unsigned committed = 0, consumed = 0;
     PTXLAB_DEVICE pipeline() {}
     PTXLAB_DEVICE void producer_acquire() {}

@@ -494,6 +494,11 @@ def build_kernel(
     expression = as_text(name, "name") if name is not None else None
     compiled = compile_cuda(text, target, flags, expression, file or SOURCE_NAME, compiler)
     module = _with_lines_of_traps(read_modules((compiled.ptx, *linked)), text, file or SOURCE_NAME)
+    if not module.entries and re.search(r"\btemplate\s*<", text):
+        raise PtxlabError(
+            "there is no kernel in the source; a template becomes one when it is named with its arguments, "
+            'as in ptxlab.kernel(source, "gemm<64>")'
+        )
     function = _find_kernel(module, compiled.lowered_name or name)
     return Kernel(
         module, function, target, compiled.ptx, text, flags, expression, linked,

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.errors import error_of
 from ptxlab.gpu import clang
 from ptxlab.simulator import cuda_source
 from tests.sampling import EXHAUSTIVE
@@ -74,6 +76,7 @@ _TWICE = 'extern "C" __global__ void twice(float* x) {\n    x[threadIdx.x] *= 2;
         ("__global__ void f(float* x) {\n  *x = tgammaf(*x);\n}", r"\(2\): error: .*no tgammaf: compute it"),
         ("__global__ void f(int* x) {\n  atomicAdd(x, x, x);\n}", r"ptxlab.cu\(2\): error: no matching"),
         ("__managed__ int x;", r"ptxlab.cu\(1\): error: .*write __device__"),
+        ("__global__ void f(int* x) {\n  int i = *x\n  return;\n}", r"\(2\): error: expected ';' at end of"),
         ("void f(", r"ptxlab.cu\(1\): error: "),
     ],
 )
@@ -81,6 +84,81 @@ def test_messages_have_the_line_of_the_reader(source: str, message: str) -> None
     with pytest.raises(PtxlabError, match=message) as caught:
         ptxlab.kernel(source, compiler="clang")
     assert caught.value.__notes__[0], "the whole log is a note"
+
+
+#: Typical mistakes, with words of what Clang and NVRTC say.
+_MISTAKES = [
+    ("x[j] = 2;", "use of undeclared identifier 'j'", 'identifier "j" is undefined'),
+    ("__synchthreads();", "did you mean '__syncthreads'?", 'identifier "__synchthreads" is undefined'),
+    ("int* y = x;", "of type 'int *' with an lvalue of type 'float *'", 'a value of type "float *" cannot'),
+    ("__half h;", "'__half'; #include <cuda_fp16.h> declares it", "; #include <cuda_fp16.h> declares it"),
+    ("cuda::make_pipeline();", "; #include <cuda/pipeline> declares", "; #include <cuda/pipeline> declares"),
+    ("x[0] = std::max(x[1], x[2]);", "; CUDA has it without std::", "; CUDA has it without std::"),
+    ("std::vector<int> v;", "; a kernel has no containers: use an", "; a kernel has no containers: use an"),
+    ("cudaMalloc(&x, 4);", "; the host's part is Python here", "; the host's part is Python here"),
+    ("x[0] = __shfl_down(x[0], 1);", "since Volta it ends in _sync", "since Volta it ends in _sync"),
+    ("printf(x);", "no known conversion from 'float *' to 'const char *' for 1st", "is incompatible with"),
+    ("atomicAdd((short*)x, 1);", "to 'int *' or 'unsigned int *' or", "argument types are: (short *, int)"),
+    ("nvcuda::wmma::load(x);", "write mma.sync as inline PTX, or compile", "must be a class or namespace"),
+    ("__shared__ float s[];", "needs an explicit size", "incomplete type"),
+    ("__shared__ float s[n];", "cannot use variable-length arrays", "must have a constant value"),
+]
+
+
+@pytest.mark.parametrize(("statement", "by_clang", "by_nvrtc"), _MISTAKES)
+def test_typical_mistakes(statement: str, by_clang: str, by_nvrtc: str) -> None:
+    for compiler, words in (("clang", by_clang), ("nvrtc", by_nvrtc)):
+        if error_of(cuda_source.find_compiler, compiler):
+            continue
+        with pytest.raises(PtxlabError) as caught:
+            ptxlab.kernel(f"__global__ void f(float* x, int n) {{\n  {statement}\n}}", compiler=compiler)
+        assert "ptxlab.cu(2): error: " in str(caught.value) and words in str(caught.value)
+
+
+@pytest.mark.parametrize("compiler", ["clang", "nvrtc"])
+def test_a_parameter_whose_type_is_not_declared(compiler: str) -> None:
+    """NVRTC's first error says that __global__ does not apply."""
+    if missing := error_of(cuda_source.find_compiler, compiler):
+        pytest.skip(missing)
+    with pytest.raises(PtxlabError, match=r"\(1\): error: .*half.*; #include <cuda_fp16.h> declares"):
+        ptxlab.kernel("__global__ void f(half* x) {}", compiler=compiler)
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    ("header", "statement", "message"),
+    [
+        ("cuda_fp16.h", "__half2 a; __hcmadd(a, a, a);", "no __hcmadd: write it with __hfma2"),
+        ("cuda_fp16.h", "__hequ2(__half2(), __half2());", "no __hequ2: compare the halves as floats"),
+        ("cooperative_groups.h", "cooperative_groups::labeled_partition(1);", "use __match_any_sync"),
+        ("cuda/barrier", "cuda::barrier<cuda::thread_scope_device> b;", "only with thread_scope_block"),
+        ("cuda/pipeline", "cuda::pipeline<cuda::thread_scope_block> p;", "only with thread_scope_thread"),
+        (
+            "cuda/pipeline",
+            "cuda::pipeline_shared_state<1, 2> s;",
+            "use cuda::make_pipeline\\(\\) of one thread",
+        ),
+        ("cuda/barrier", "cuda::atomic<int> a;", "no cuda::atomic: use atomicAdd"),
+        ("cstdint", "cudaTextureObject_t t;", "no cudaTextureObject_t: read through a pointer"),
+        ("cstdint", "__vadd4(1, 2);", "no __vadd4: compute the parts one by one"),
+    ],
+)
+def test_what_the_header_lacks_is_refused_by_name(header: str, statement: str, message: str) -> None:
+    source = f"#include <{header}>\n__global__ void f() {{\n  {statement}\n}}"
+    with pytest.raises(
+        PtxlabError, match=rf"ptxlab.cu\(3\): error: ptxlab's header for Clang has .*{message}"
+    ):
+        ptxlab.kernel(source, compiler="clang")
+
+
+@pytest.mark.parametrize("compiler", ["clang", "nvrtc"])
+def test_a_template_is_named_with_its_arguments(compiler: str) -> None:
+    if missing := error_of(cuda_source.find_compiler, compiler):
+        pytest.skip(missing)
+    source = "template <int N> __global__ void f(int* x) { *x = N; }"
+    with pytest.raises(PtxlabError, match="a template becomes one when it is named with its arguments"):
+        ptxlab.kernel(source, compiler=compiler)
+    assert ptxlab.kernel(source, "f<64>", compiler=compiler).ptx
 
 
 @needs_clang
@@ -116,9 +194,9 @@ def test_a_kernel_with_clusters_is_compiled_once(monkeypatch: pytest.MonkeyPatch
     commands: list[list[str]] = []
     run_program = clang._run_program
 
-    def note(words: list[str], folder: str, target: str, file: str) -> None:
+    def note(words: list[str], *rest: Any) -> None:
         commands.append(words)
-        run_program(words, folder, target, file)
+        run_program(words, *rest)
 
     monkeypatch.setattr(clang, "_run_program", note)
     monkeypatch.setattr(clang, "read_entry", lambda entry: None)
