@@ -29,6 +29,8 @@ from string import Formatter
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.course.syllabus import module_name
@@ -163,7 +165,7 @@ def _names() -> dict[str, Any]:
             name = module_name(lesson.slug)
             modules[name] = import_module(f"ptxlab.course.exercises.{name}")
     own = {each.__name__: each for each in (probe, measured, shown, lesson_cells, tera, forms, word, large)}
-    return {**modules, **own, "ptxlab": ptxlab, "json": json, "re": re, "ROOT": ROOT}
+    return {**modules, **own, "ptxlab": ptxlab, "json": json, "np": np, "re": re, "ROOT": ROOT}
 
 
 # -- the file ------------------------------------------------------------------------------------------------
