@@ -168,6 +168,12 @@ def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
         return state, head["look"]
 
 
+def _whole(is_whole: bool) -> None:
+    """Refuse a link that was damaged, or made by other software."""
+    if not is_whole:
+        raise PtxlabError(DAMAGED_LINK)
+
+
 def _unpack_line(text: str) -> tuple[str, object, bytes]:
     """The version of a link, its line of JSON, and the bytes that follow."""
     if not is_link(text):
@@ -224,11 +230,9 @@ def _check_head(data: object, version: str) -> dict[str, Any]:
         head["data"] = None
     if isinstance(data, dict):
         head |= data
-    fits = all(type(head[name]) in types for name, (types, _) in _PARTS.items())
-    if not fits or len(head["instruction"]) > _LONGEST_MNEMONIC:
-        raise PtxlabError(DAMAGED_LINK)
-    if max(len(head["log"]), len(head["fills"])) > MAX_LOGGED:
-        raise PtxlabError(DAMAGED_LINK)
+    _whole(all(type(head[name]) in types for name, (types, _) in _PARTS.items()))
+    _whole(len(head["instruction"]) <= _LONGEST_MNEMONIC)
+    _whole(max(len(head["log"]), len(head["fills"])) <= MAX_LOGGED)
     return head
 
 
@@ -243,15 +247,13 @@ def _read_message(words: object, generator: Generator) -> tuple[Edit, Generator 
     """
     match words:
         case [str(name), *values] if (parts := name.partition("@"))[0] in _LOGGED:
-            pass
+            name, at, place = parts
         case _:
             raise PtxlabError(
                 f"this ptxlab has no message {quoted(words)}; the version that made the link has"
             )
-    name, at, place = parts
     state = _GENERATOR.fullmatch(place)
-    if at and state is None:
-        raise PtxlabError(DAMAGED_LINK)
+    _whole(state is not None or not at)
     known = {field.name: field.default for field in fields(_LOGGED[name])}
     message = {field: default for field, default in known.items() if default is not MISSING}
     message |= dict(zip(known, values, strict=False))
@@ -275,11 +277,9 @@ def _form_of_link(head: Mapping[str, Any]) -> Explorable:
         raise PtxlabError(
             f"this ptxlab has no instruction {quoted(mnemonic)}; the version that made the link has"
         ) from None
-    if isinstance(form, Product) != (head["at"] is None):
-        raise PtxlabError(DAMAGED_LINK)
+    _whole(isinstance(form, Product) == (head["at"] is None))
     if isinstance(form, Instruction):
-        if descriptor is not None or a_space == "tensor":
-            raise PtxlabError(DAMAGED_LINK)
+        _whole(descriptor is None and a_space != "tensor")
         return form if a_space is None else form.a_from(a_space)
     if isinstance(form, TensorInstruction) and descriptor is not None:
         form = form.with_descriptor(descriptor)
@@ -301,9 +301,8 @@ def _start(state: ExplorerState, head: Mapping[str, Any], body: bytes) -> Docume
             document = document.with_option(name, value)
         return document
     location, element = head["at"], head["element"]
-    is_location = all(number is None or type(number) is int for number in location)
-    if not is_location or len(location) != len(first.location) or element is None:
-        raise PtxlabError(DAMAGED_LINK)
+    _whole(all(number is None or type(number) is int for number in location))
+    _whole(len(location) == len(first.location) and element is not None)
     transfer = first.with_location(*location).with_element(element)
     for name, codes in arrays.items():
         transfer = transfer.with_codes(name, codes)
@@ -335,13 +334,11 @@ def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, N
     """The arrays as fills of the second version make them: each from the first document, by itself."""
     made, metadata = dict(state.document.arrays), dict[str, NDArray[Any]]()
     for index, words in enumerate(head["fills"]):
-        match words:
-            case [str(name), str(), *place] if [type(number) for number in place] in ([], [int, int]):
-                written = FillMatrix(*words).edited(state.document, state.random).arrays
-            case _:
-                raise PtxlabError(DAMAGED_LINK)
+        types = [type(word) for word in words] if isinstance(words, list) else []
+        _whole(types in ([str, str], [str, str, int, int]))
+        written = FillMatrix(*words).edited(state.document, state.random).arrays
         if index not in head["skipped"]:
-            name = "A" if name == "stored" else name
+            name = "A" if words[0] == "stored" else words[0]
             target = metadata if name == "E" else made
             target[name] = written[name]
             if words[0] == "A" and "E" in written:
@@ -352,10 +349,8 @@ def _made_by_fills(state: ExplorerState, head: Mapping[str, Any]) -> dict[str, N
             raise PtxlabError(f"it changes {quoted(name)}, which {state.form.mnemonic} does not have")
         made[name] = made[name].copy()
         for pair in pairs if isinstance(pairs, list) else [pairs]:
-            if not isinstance(pair, list) or [type(number) for number in pair] != [int, int]:
-                raise PtxlabError(DAMAGED_LINK)
+            _whole(isinstance(pair, list) and [type(number) for number in pair] == [int, int])
             index, content = pair
-            if not (0 <= index < made[name].size and 0 <= content <= np.iinfo(made[name].dtype).max):
-                raise PtxlabError(DAMAGED_LINK)
+            _whole(0 <= index < made[name].size and 0 <= content <= np.iinfo(made[name].dtype).max)
             made[name].flat[index] = content
     return made

@@ -7,8 +7,9 @@ layout, kept columns from the metadata, values of D by the emulator.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index
 from ..errors import PtxlabError, counted, error_prefix, listing, quoted
 from ..isa.dtypes import DType
-from ..isa.location import Place
+from ..isa.location import Place, bit_span
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.sparsity import Structure
@@ -31,6 +32,7 @@ from .quiz_question import (
     QuizQuestion,
     cells_words,
     draw_cell,
+    match_text,
     matrix_label,
     matrix_name,
     plain_text,
@@ -45,6 +47,7 @@ _PLACE = re.compile(
     r"(?:warp (\d+)\W*)?(?:(?:lane|thread) ?)?(\d+)\W*(?:of )?(?:([a-z]+)\W+)?"
     r"(?:(?:register|reg|r) ?(\d+)|([a-z]+) ?(\d+))"
 )
+_CHANGE = r"(a\W.*?) to (\S+?)\W* (d\W.*)"
 _HELD = re.compile(r"(?:warp (\d+)\W*)?(?:lane|thread) (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?")
 
 
@@ -65,41 +68,37 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     cell = read_cell(state, target)
     held = _held_cell(state, cell)
     operand = _operand_in_registers(state, held.name)
-    copy = state.operation.copy_index(cell.name)
+    letter, holder, copy = _letter(cell.name), operand.holder, state.operation.copy_index(cell.name)
     places = operand.where(held.row, held.column)  # several where a fragment holds copies
     if cell.name in _SELECTED:
         places = [places[copy]]
-    selected = operand.read_with(copy)
-    letter, holder = _element_letter(cell.name), _short_lane(state, 0).split()[0]
+    right = {(at.lane, at.register, element) for at in places for element in (None, at.element)}
     reason = _place_words(state, held, places)
     if held != cell:
         chunk, nibble = _nibble(state, cell)
         reason = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {cell}: {reason}"
 
     def judge(answer: str) -> Reply:
-        lane, register, element = _read_place(state, operand, answer)
-        for place in places:
-            if (lane, register) == (place.lane, place.register) and element in (None, place.element):
-                return Reply(True)
-        there = {at.element: NamedCell(held.name, *rest) for at, *rest in operand.holds(lane, register)}
-        words = _lane_words(state, lane)
-        if element is not None:
-            return Reply(False, f"{letter}{element} of {words} is {there[element]}", (there[element],))
-        cells = tuple(there.values())
-        return Reply(False, f"register {register} of {words} holds {cells_words(cells)}", cells)
+        lane, register, element = named = _read_place(state, operand, answer)
+        if named in right:
+            return Reply(True)
+        there = [(at.element, NamedCell(held.name, *rest)) for at, *rest in operand.holds(lane, register)]
+        cells = tuple(cell for number, cell in there if element in (None, number))
+        what = f"register {register} of {{}} holds" if element is None else f"{letter}{element} of {{}} is"
+        words = cells_words(cells) if element is None else cells[0]
+        return Reply(False, f"{what.format(_lane_words(state, lane))} {words}", cells)
 
+    read_with = f" for {words}" if (words := operand.read_with(copy)) else ""
+    names = [
+        (at.lane, name) for at in places for name in (f"register {at.register}", f"{letter}{at.element}")
+    ]
     return QuizQuestion(
         f"where {cell}",
         judge,
-        f"Which {holder}, and which of its registers, holds {cell}{f' for {selected}' if selected else ''}?",
-        answers=tuple(
-            f"{_short_lane(state, place.lane)} {text}"
-            for place in places
-            for text in (f"register {place.register}", f"{letter}{place.element}")
-        ),
+        f"Which {holder}, and which of its registers, holds {cell}{read_with}?",
+        answers=tuple(f"{holder} {lane} {name}" for lane, name in names),
         reason=reason,
         hint=f"Choose a {holder} and click its register, or type its name, as in the box.",
-        takes="register",
         marked=(cell,),
         cells=tuple(dict.fromkeys((cell, held))),
     )
@@ -117,29 +116,26 @@ def ask_holds(state: ExplorerState, target: str) -> QuizQuestion:
     D[11][5] is d3 of lane 14: register 3, bits 31..0. Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 \
 column right of that.
     """
-    match = _HELD.fullmatch(plain_text(target))
-    if not match:
-        raise PtxlabError(
-            f"found {quoted(target)}; ask what an element is, such as holds lane 14 d3, or what a lane "
-            "holds, such as holds lane 14 D"
-        )
-    warp, number, letters, digits = match.groups()
+    expected = (
+        "ask what an element is, such as holds lane 14 d3, or what a lane holds, such as holds lane 14 D"
+    )
+    warp, number, letters, digits = match_text(_HELD, target, expected).groups()
     name = "D" if letters in (None, "hold") else matrix_name(state, letters)
-    lane = _lane_index(state, warp, number)
-    operand = _operand_in_registers(state, _held_name(state, name))
+    held, lane = _held_name(state, name), _lane_index(state, warp, number)
+    operand = _operand_in_registers(state, held)
     element = None if digits is None else _element(operand, digits, f"{name}: ")
     as_index(lane, operand.holder, operand.lanes)
-    held = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
-    cells = list(dict.fromkeys(NamedCell(_held_name(state, name), *at) for at in held))
-    shown = [form for cell in cells for form in _both_forms(state, cell)]
-    holder = _lane_words(state, lane)
+    there = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
+    cells = list(dict.fromkeys(NamedCell(held, *at) for at in there))
+    shown = tuple(form for cell in cells for form in _both_forms(state, cell))
+    holder, label = _lane_words(state, lane), f"{_letter(name)}{element}"
     if element is None:
         what, text, click = name, f"Which cells of {name} does {holder} hold?", "Click one of them"
-        reason = f"{holder.capitalize()} holds {cells_words(cells)}."
+        reason = f"{holder} holds {cells_words(cells)}."
     else:
-        what = f"{'stored' if name == 'stored' else _element_letter(name)}{element}"
-        text = f"Which cell of {name} does {holder} hold as {_element_letter(name)}{element}?"
-        click, reason = "Click it", _place_words(state, cells[0], [operand.place(lane, element)])
+        what = f"stored{element}" if name == "stored" else label
+        text, click = f"Which cell of {name} does {holder} hold as {label}?", "Click it"
+        reason = _place_words(state, cells[0], [operand.place(lane, element)])
         if len(shown) > 1:
             reason += f" The metadata says that it is {shown[1]} of the dense matrix."
 
@@ -155,20 +151,18 @@ column right of that.
         reason=reason,
         hint=f"{click}, or type it: {name}[row][column].",
         example=f"{name}[row][column]",
-        takes="cell",
         lane=lane,
         element="" if element is None else f"{name.lower()}{element}",
-        cells=tuple(shown),
+        cells=shown,
     )
 
 
 def in_registers(state: ExplorerState) -> tuple[str, ...]:
     """Matrices in registers, without C, which has the layout of D."""
+    names = [name for name in ("A", "B", "D", *_SELECTED) if name in state.operation.names]
     return tuple(
-        name for name in ("A", "B", "D", "E", "SFA", "SFB")
-        if name in state.operation.names
-        and state.operation.operand(_held_name(state, name)).space == "register"
-    )  # fmt: skip
+        name for name in names if state.operation.operand(_held_name(state, name)).space == "register"
+    )
 
 
 def draw_where(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
@@ -177,10 +171,8 @@ def draw_where(state: ExplorerState, random: np.random.Generator, name: str) -> 
 
 
 def draw_holds(state: ExplorerState, random: np.random.Generator, name: str) -> str:
-    held = _held_cell(state, draw_where(state, random, name))
-    places = _operand_in_registers(state, held.name).where(held.row, held.column)
-    place = places[state.operation.copy_index(held.name)]
-    return f"{'lane' if place.lane < 32 else 'thread'} {place.lane} {_element_letter(name)}{place.element}"
+    place = _place_read(state, draw_where(state, random, name))
+    return f"{'lane' if place.lane < 32 else 'thread'} {place.lane} {_letter(name)}{place.element}"
 
 
 def _held_name(state: ExplorerState, name: str) -> str:
@@ -190,10 +182,9 @@ def _held_name(state: ExplorerState, name: str) -> str:
 
 def _operand_in_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.operation.operand(name)
-    if operand.space == "tensor":
-        raise PtxlabError(f"{matrix_label(name)} is in tensor memory: no lane holds it")
-    if operand.layout is None:
-        raise PtxlabError(f"{matrix_label(name)} is in shared memory: no lane holds it")
+    if operand.layout is None or operand.space == "tensor":
+        where = "tensor" if operand.space == "tensor" else "shared"
+        raise PtxlabError(f"{matrix_label(name)} is in {where} memory: no lane holds it")
     return operand
 
 
@@ -217,24 +208,19 @@ def _both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
     return cell, NamedCell("A", cell.row, column)
 
 
-def _element_letter(name: str) -> str:
+def _letter(name: str) -> str:
     """The letter of a matrix's elements: a for A and compressed A."""
     return "a" if name == "stored" else name.lower()
 
 
 def _read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
     """The lane, register and, if named, element of an answer; they must exist."""
-    match = _PLACE.fullmatch(plain_text(text))
-    letter = _element_letter(operand.name)
-    if not match:
-        raise PtxlabError(
-            f"found {quoted(text.strip())}; name a lane and a register, such as lane 14 register 0 or "
-            f"lane 14 {letter}0"
-        )
-    warp, lane, named, register, letters, element = match.groups()
+    letter, about = _letter(operand.name), "this answer: "
+    expected = f"name a lane and a register, such as lane 14 register 0 or lane 14 {letter}0"
+    warp, lane, named, register, letters, element = match_text(_PLACE, text, expected).groups()
     if {named, letters} - {None, letter}:
         raise PtxlabError(f"found {quoted(text.strip())}; the question is about {letter.upper()}")
-    index, about = _lane_index(state, warp, lane), "this answer: "
+    index = _lane_index(state, warp, lane)
     if register is not None:
         return index, as_index(int(register[:9]), "register", operand.registers, about), None
     place = operand.place(index, _element(operand, element, about))
@@ -259,46 +245,41 @@ def _lane_words(state: ExplorerState, lane: int) -> str:
     return f"lane {lane % 32} of warp {lane // 32} (thread {lane})"
 
 
-def _short_lane(state: ExplorerState, lane: int) -> str:
-    """A lane in short, as it is typed."""
-    return f"lane {lane}" if state.ins.lanes <= 32 else f"thread {lane}"
-
-
 def _place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
     """Where a cell is, and how that follows from the first cell of its lane."""
     operand, place = _operand_in_registers(state, cell.name), places[0]
-    letter, holder = _element_letter(cell.name), _short_lane(state, place.lane)
-    bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
+    element, holder = f"{_letter(cell.name)}{place.element}", f"{operand.holder} {place.lane}"
     also = "".join(
-        f" (and {letter}{other.element} of {_short_lane(state, other.lane)})" for other in places[1:]
+        f" (and {_letter(cell.name)}{other.element} of {operand.holder} {other.lane})" for other in places[1:]
     )
-    lane = _lane_words(state, place.lane)
-    sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
+    bits = f"{'bit' if place.low == place.high else 'bits'} {bit_span(place.low, place.high)}"
+    held = (
+        f"{cell} is {element} of {_lane_words(state, place.lane)}{also}: register {place.register}, {bits}."
+    )
     row, column = operand.coords()[place.lane, 0].tolist()
-    down, right = cell.row - row, cell.column - column
-    if not (down or right):
-        return f"{sentence} It is where {holder} starts."
-    steps = []
-    if down:
-        steps.append(f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}")
-    if right:
-        along = counted(abs(right), "chunk" if cell.name == "E" else "column")
-        steps.append(f"{along} {'right' if right > 0 else 'left'}")
-    return (
-        f"{sentence} {holder.capitalize()} starts at {NamedCell(cell.name, row, column)}; "
-        f"{letter}{place.element} is {' and '.join(steps)} {'of' if right else 'from'} that."
-    )
+    along = "chunk" if cell.name == "E" else "column"
+    ways = (cell.row - row, "row", "down", "up"), (cell.column - column, along, "right", "left")
+    steps = [f"{counted(abs(by), noun)} {on if by > 0 else back}" for by, noun, on, back in ways if by]
+    if not steps:
+        return f"{held} It is where {holder} starts."
+    start, of = NamedCell(cell.name, row, column), "of" if cell.column != column else "from"
+    return f"{held} {holder.capitalize()} starts at {start}; {element} is {' and '.join(steps)} {of} that."
+
+
+def _place_read(state: ExplorerState, cell: NamedCell) -> Place:
+    """Where the copy of a cell is that the instruction reads."""
+    held = _held_cell(state, cell)
+    places = _operand_in_registers(state, held.name).where(held.row, held.column)
+    return places[state.operation.copy_index(held.name)]
 
 
 def _holder_words(state: ExplorerState, cell: NamedCell) -> str:
     """The lane that holds a cell, or why none does."""
     try:
-        held = _held_cell(state, cell)
-        operand = _operand_in_registers(state, held.name)
+        place = _place_read(state, cell)
     except PtxlabError as error:
         return str(error)
-    place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
-    return f"{cell} is {_element_letter(cell.name)}{place.element} of {_lane_words(state, place.lane)}"
+    return f"{cell} is {_letter(cell.name)}{place.element} of {_lane_words(state, place.lane)}"
 
 
 # -- sparse A --------------------------------------------------------------------------------------------
@@ -326,18 +307,12 @@ def ask_nibble(state: ExplorerState, target: str) -> QuizQuestion:
         columns = _chunk_columns(state, named.column)
         return Reply(False, f"{named} is about columns {columns} of row {named.row}", (named,))
 
+    columns, kept = _chunk_columns(state, chunk), _kept_words(state, cell.row, nibble, chunk)
+    text = f"Which nibble of the metadata decides whether {cell} is stored?"
+    reason = f"Column {cell.column} is in chunk {chunk} (columns {columns}), so {right} decides: "
+    reason += f"0b{nibble:04b} keeps {kept}."
     return QuizQuestion(
-        f"nibble {cell}",
-        judge,
-        f"Which nibble of the metadata decides whether {cell} is stored?",
-        answers=(str(right),),
-        reason=f"Column {cell.column} is in chunk {chunk} (columns {_chunk_columns(state, chunk)}), so "
-        f"{right} decides: 0b{nibble:04b} keeps {_kept_words(state, cell.row, nibble, chunk)}.",
-        hint="Click it beside compressed A, or type its row and its chunk.",
-        example="row … chunk …",
-        takes="cell",
-        marked=(cell,),
-        cells=(right, cell),
+        f"nibble {cell}", judge, text, (str(right),), reason, marked=(cell,), cells=(right, cell)
     )
 
 
@@ -349,7 +324,8 @@ def ask_metadata(state: ExplorerState, target: str) -> QuizQuestion:
         cell = NamedCell("E", cell.row, _nibble(state, cell)[0])
     if cell.name != "E":
         raise PtxlabError(f"found {quoted(target)}; name a nibble, such as E[9] chunk 4")
-    row, chunk, right = cell.row, cell.column, int(state.codes("E")[cell.row, cell.column])
+    _, row, chunk = cell
+    right = int(state.codes("E")[row, chunk])
     first, *others = state.ins.nibbles[right]
     reason = f"{cell} keeps {_kept_words(state, row, right, chunk)}"
     if structure.groups == 2:
@@ -369,17 +345,9 @@ def ask_metadata(state: ExplorerState, target: str) -> QuizQuestion:
             return Reply(False, f"0b{nibble:04b} is not a nibble that the instruction takes")
         return Reply(False, f"0b{nibble:04b} would keep {_kept_words(state, row, nibble, chunk)}")
 
-    return QuizQuestion(
-        f"metadata {cell}",
-        judge,
-        f"Which nibble keeps what is stored of A[{row}][{_chunk_columns(state, chunk)}]?",
-        answers=(f"0b{right:04b}", f"0x{right:x}"),
-        reason=reason,
-        hint="Type its four bits.",
-        takes="text",
-        marked=(cell,),
-        masked=(cell,),
-    )
+    text = f"Which nibble keeps what is stored of A[{row}][{_chunk_columns(state, chunk)}]?"
+    answers = f"0b{right:04b}", f"0x{right:x}"
+    return QuizQuestion(f"metadata {cell}", judge, text, answers, reason, marked=(cell,), masked=(cell,))
 
 
 def _structure(state: ExplorerState) -> Structure:
@@ -421,31 +389,26 @@ def ask_value(state: ExplorerState, target: str) -> QuizQuestion:
         reason = f"row {row} of A times column {state.column_of_b(row, column)} of B"
         products = _nonzero_products(state, row, column)
         if products is not None and len(products) <= FEW_PRODUCTS:
-            terms = [f"{_factor(a)}·{_factor(b)}" for a, b in products] or ["0"]
-            reason += f" is {' + '.join(terms)}"
+            reason += f" is {' + '.join(products) or '0'}"
         modifiers, accumulator = state.operation.modifiers, format_value(state.values("C")[row, column])
         if accumulator not in ("0", "-0") and modifiers.scale_d and modifiers.enable_input_d:
             scaled = f" / 2^{modifiers.scale_input_d}" if modifiers.scale_input_d else ""
             added = f"{accumulator_label(state.ins)}[{row}][{column}]"
             reason += f", and {added} = {accumulator}{scaled} is added"
-    return QuizQuestion(
-        f"value {cell}",
-        lambda answer: Reply(_same_value(state.ins.d.dtype, answer, int(state.codes("D")[row, column]))),
-        f"What is {cell}?",
-        answers=(number,),
-        reason=f"{cell} = {number}: {reason}.",
-        hint="Type the number.",
-        takes="text",
-        marked=(cell,),
-        masked=(cell,),
-    )
+    judge, reason = _judge_number(state, int(state.codes("D")[row, column])), f"{cell} = {number}: {reason}."
+    text, marked = f"What is {cell}?", (cell,)
+    return QuizQuestion(f"value {cell}", judge, text, (number,), reason, marked=marked, masked=marked)
 
 
 def draw_value(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     """A cell with few nonzero products; if all have more, one with the fewest."""
     counts = product_counts(state)
-    most = max(FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
-    cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
+    most = max(FEW_PRODUCTS, int(counts[counts > 0].min())) if counts.any() else 0
+    return _drawn(random, name, (counts > 0) & (counts <= most) if counts.any() else counts == 0)
+
+
+def _drawn(random: np.random.Generator, name: str, possible: NDArray[np.bool_]) -> NamedCell:
+    cells = np.argwhere(possible)
     return NamedCell(name, *cells[random.integers(len(cells))].tolist())
 
 
@@ -460,8 +423,8 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
     return np.concatenate([rows @ columns[:, used] for rows, columns in products]).astype(np.int64)
 
 
-def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
-    """The factors of nonzero products; None where terms are not plain products."""
+def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[str] | None:
+    """The products that are not 0, ``2·(-3)``; None where terms are not plain products."""
     ins = state.ins
     changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
                   if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
@@ -469,19 +432,21 @@ def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple
         changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
     if ins.scale_vec or ins.bit_op or changed:
         return None
-    a, b = state.values("A")[row], state.values("B")[:, state.column_of_b(row, column)]
-    return [(x, y) for x, y in zip(a, b, strict=True) if x != 0 and y != 0]
+    pairs = zip(state.values("A")[row], state.values("B")[:, state.column_of_b(row, column)], strict=True)
+    factors = [map(format_value, pair) for pair in pairs if all(value != 0 for value in pair)]
+    return ["·".join(f"({text})" if text.startswith("-") else text for text in pair) for pair in factors]
 
 
-def _factor(value: Any) -> str:
-    text = format_value(value)
-    return f"({text})" if text.startswith("-") else text
+def _judge_number(state: ExplorerState, code: int) -> Callable[[str], Reply]:
+    """Whether a typed number is the value of a code of D; -0 equals 0."""
+    dtype = state.ins.d.dtype
 
+    def judge(answer: str) -> Reply:
+        values = dtype.decode(np.array([parse(dtype, answer), code], dtype=dtype.code_type))
+        typed, right = values.astype(np.float64)
+        return Reply(bool(typed == right or (np.isnan(typed) and np.isnan(right))))
 
-def _same_value(dtype: DType, answer: str, code: int) -> bool:
-    """Whether a typed number is the value of a code; -0 equals 0."""
-    values = dtype.decode(np.array([parse(dtype, answer), code], dtype=dtype.code_type)).astype(np.float64)
-    return bool(values[0] == values[1] or np.isnan(values).all())
+    return judge
 
 
 def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
@@ -493,14 +458,9 @@ def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     >>> question.text, question.answers
     ('A[9][37] is 0, and D[9][2] is 190. What would D[9][2] be if A[9][37] were 7?', ('239',))
     """
-    match = re.fullmatch(r"(a\W.*?) to (\S+?)\W* (d\W.*)", plain_text(target))
-    if not match:
-        raise PtxlabError(
-            f"found {quoted(target)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its new value, "
-            "and a cell of D in the same row"
-        )
-    to = match[2]
-    cell, result = read_cell(state, match[1]), read_cell(state, match[3])
+    expected = "write it as change A[9][37] to 4 D[9][2]: a cell of A, its new value, and a cell of D in the "
+    factor_text, to, result_text = match_text(_CHANGE, target, expected + "same row").groups()
+    cell, result = read_cell(state, factor_text), read_cell(state, result_text)
     if cell.row != result.row:
         raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
     _held_cell(state, cell)
@@ -511,35 +471,29 @@ def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     written[cell.row, cell.column] = True
     changed = with_codes(state.operation, "A", codes, typed=written)
     factor = NamedCell("B", cell.column, state.column_of_b(result.row, result.column))
-    before, other, now = (
-        format_value(state.values(element.name)[element.row, element.column])
-        for element in (cell, factor, result)
-    )
-    dtype = state.ins.d.dtype
+    before, other, now = (format_value(state.values(at.name)[at[1:]]) for at in (cell, factor, result))
     code = codes_of_d(changed, state.chip_choice.model)[result.row, result.column]
-    number = format_value(dtype.decode(np.array([int(code)]))[0])
+    number = format_value(state.ins.d.dtype.decode(np.array([int(code)]))[0])
     meets = "is multiplied by" if state.ins.bit_op is None else f"meets ({state.ins.bit_op})"
     scaled = ", times their scale factors," if state.ins.scale_vec else ""
     return QuizQuestion(
         f"change {cell} to {to} {result}",
-        lambda answer: Reply(_same_value(dtype, answer, int(code))),
+        _judge_number(state, int(code)),
         f"{cell} is {before}, and {result} is {now}. What would {result} be if {cell} were {to}?",
         answers=(number,),
         reason=f"In {result}, {cell} {meets} {factor} = {other}{scaled} and no other term changes, so "
         f"{result} goes from {now} to {number}.",
-        hint="Type the number.",
-        takes="text",
         marked=(cell, result),
         cells=(result, cell, factor),
     )
 
 
 def draw_change(state: ExplorerState, random: np.random.Generator, name: str) -> str:
-    cells, small = np.argwhere(changeable(state)), _small_factors(state)
-    row, k = cells[random.integers(len(cells))].tolist()
-    columns = [column for column in range(state.ins.d.shape[1]) if small[k, state.column_of_b(row, column)]]
-    column = int(random.choice(columns))
-    return f"A[{row}][{k}] to {_other_value(state, row, k)} D[{row}][{column}]"
+    _, row, k = cell = _drawn(random, name, changeable(state))
+    small = _small_factors(state)[k]
+    columns = [column for column in range(state.ins.d.shape[1]) if small[state.column_of_b(row, column)]]
+    column = random.choice(columns)
+    return f"{cell} to {_other_value(state, row, k)} D[{row}][{column}]"
 
 
 def changeable(state: ExplorerState) -> NDArray[np.bool_]:
@@ -568,12 +522,10 @@ def _other_value(state: ExplorerState, row: int, k: int) -> str:
     value = float(state.values("A")[row, k])
     for other in (value + 1, value - 1, 0.0, 1.0):
         text = format_value(other)
-        try:
+        with suppress(PtxlabError):
             decoded = float(dtype.decode(np.array([parse(dtype, text)], dtype=dtype.code_type))[0])
-        except PtxlabError:
-            continue
-        if decoded == other != value:
-            return text
+            if decoded == other != value:
+                return text
     raise PtxlabError(f"A[{row}][{k}]: {dtype} has no value near {format_value(value)}")
 
 
@@ -587,47 +539,37 @@ def ask_code(state: ExplorerState, target: str) -> QuizQuestion:
     ('Which 16 bits of f16 stand for A[0][0] = 2?', \
 'A[0][0] = 2 is 0x4000: sign 0, exponent 10000, fraction 0000000000.')
     """
-    cell = read_cell(state, target)
-    if cell.name == "E":
+    cell = name, row, column = read_cell(state, target)
+    if name == "E":
         raise PtxlabError(f"found {quoted(target)}; ask for a nibble with metadata {cell}")
-    dtype = state.operation.operand(cell.name).dtype
-    bits, digits = dtype.bits, -(-dtype.bits // 4)
-    right = int(state.codes(cell.name)[cell.row, cell.column])
-    number = format_value(state.values(cell.name)[cell.row, cell.column])
-    stand = "Which bit of {} stands" if bits == 1 else f"Which {bits} bits of {{}} stand"
+    dtype = state.operation.operand(name).dtype
+    bits, digits, ignored = dtype.bits, -(-dtype.bits // 4), (1 << dtype.ignored_bits) - 1
+    right, number = int(state.codes(name)[row, column]), format_value(state.values(name)[row, column])
 
     def judge(answer: str) -> Reply:
-        named, ignored = _read_code(answer, bits), (1 << dtype.ignored_bits) - 1
+        named = _read_code(answer, bits)
         if named | ignored == right | ignored:
             return Reply(True)
-        named_value = format_value(dtype.decode(np.array([named], dtype=dtype.code_type))[0])
-        return Reply(False, f"0x{named:0{digits}x} is {named_value}")
+        value = format_value(dtype.decode(np.array([named], dtype=dtype.code_type))[0])
+        return Reply(False, f"0x{named:0{digits}x} is {value}")
 
+    which = f"Which bit of {dtype} stands" if bits == 1 else f"Which {bits} bits of {dtype} stand"
+    answers = f"0x{right:0{digits}x}", f"0b{right:0{bits}b}"
+    reason = f"{cell} = {number} is {answers[0]}: {_bits_words(dtype, right)}."
     return QuizQuestion(
-        f"code {cell}",
-        judge,
-        f"{stand.format(dtype)} for {cell} = {number}?",
-        answers=(f"0x{right:0{digits}x}", f"0b{right:0{bits}b}"),
-        reason=f"{cell} = {number} is 0x{right:0{digits}x}: {_bits_words(dtype, right)}.",
-        hint="Type them in binary (0b…) or hexadecimal (0x…).",
-        takes="text",
-        marked=(cell,),
+        f"code {cell}", judge, f"{which} for {cell} = {number}?", answers, reason, marked=(cell,)
     )
 
 
 def with_codes_to_ask(state: ExplorerState) -> tuple[str, ...]:
-    return tuple(
-        name for name in ("A", "B", "SFA", "SFB")
-        if name in state.operation.names and 1 < state.operation.operand(name).dtype.bits <= 32
-    )  # fmt: skip
+    names = [name for name in ("A", "B", "SFA", "SFB") if name in state.operation.names]
+    return tuple(name for name in names if 1 < state.operation.operand(name).dtype.bits <= 32)
 
 
 def draw_code(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     """A cell that is not 0, if there is one."""
-    cells = np.argwhere(state.codes(name) != 0)
-    if not len(cells):
-        return draw_cell(state, random, name)
-    return NamedCell(name, *cells[random.integers(len(cells))].tolist())
+    codes = state.codes(name)
+    return _drawn(random, name, codes != 0) if codes.any() else draw_cell(state, random, name)
 
 
 def _read_code(text: str, bits: int) -> int:
@@ -648,14 +590,10 @@ def _read_code(text: str, bits: int) -> int:
 def _bits_words(dtype: DType, code: int) -> str:
     """The bits of a code by field; for a negative integer, how two's complement encodes it."""
     bits = f"{code:0{dtype.bits}b}"
-    if not dtype.is_float:
-        value = int(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
-        if value < 0:
-            return f"0b{bits}, since {value} is stored as {value} + 2^{dtype.bits} = {code}"
-        return f"0b{bits}"
-    parts: list[str] = []
-    at = 0
-    for role, length in bit_parts(dtype):
-        parts.append(f"{role} {bits[at : at + length]}")
-        at += length
-    return ", ".join(parts)
+    if dtype.is_float:
+        digits = iter(bits)
+        return ", ".join(f"{role} {''.join(islice(digits, length))}" for role, length in bit_parts(dtype))
+    value = int(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
+    return f"0b{bits}" + (
+        f", since {value} is stored as {value} + 2^{dtype.bits} = {code}" if value < 0 else ""
+    )

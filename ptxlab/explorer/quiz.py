@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,35 +14,52 @@ from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.tcgen05 import TensorInstruction
 from . import questions, tensor_questions
 from .fills import check_seed
-from .quiz_question import Kind, NamedCell, QuizQuestion, cells_as_dicts, draw_cell
+from .quiz_question import Kind, NamedCell, QuizQuestion, draw_cell, plain
 from .state import ExplorerState
 
 QUESTIONS = 5  # of a quiz by default
 MAX_QUESTIONS = 100
 
 
-def _a_if_changeable(state: ExplorerState) -> tuple[str, ...]:
-    return ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
-
-
-#: Every kind of question, by its name.
+#: Every kind of question, by its name: its matrices, how it is drawn and asked, what it takes, its hint.
 KINDS = {
-    "where": Kind(questions.ask_where, questions.in_registers, questions.draw_where),
-    "holds": Kind(questions.ask_holds, questions.in_registers, questions.draw_holds),
-    "word": Kind(tensor_questions.ask_word, tensor_questions.in_tensor_memory, draw_cell),
-    "thread": Kind(tensor_questions.ask_thread, tensor_questions.only_d, tensor_questions.draw_thread),
-    "field": Kind(tensor_questions.ask_field, tensor_questions.fields_to_ask, tensor_questions.draw_field),
-    "reach": Kind(tensor_questions.ask_reach, tensor_questions.only_d, tensor_questions.draw_reach),
-    "nibble": Kind(questions.ask_nibble, lambda state: ("A",) if state.ins.sparse else (), draw_cell),
-    "metadata": Kind(questions.ask_metadata, lambda state: ("E",) if state.ins.sparse else (), draw_cell),
-    "value": Kind(
-        questions.ask_value,
-        lambda state: ("D",) if state.chip_choice.has_result else (),
-        questions.draw_value,
+    "where": Kind(questions.in_registers, questions.draw_where, questions.ask_where, "register"),
+    "holds": Kind(questions.in_registers, questions.draw_holds, questions.ask_holds, "cell"),
+    "word": Kind(tensor_questions.in_tensor_memory, draw_cell, tensor_questions.ask_word, "numbers"),
+    "thread": Kind(
+        tensor_questions.only_d, tensor_questions.draw_thread, tensor_questions.ask_thread,
+        "numbers", "Type the numbers.", "thread … register …",
     ),
-    "change": Kind(questions.ask_change, _a_if_changeable, questions.draw_change),
-    "code": Kind(questions.ask_code, questions.with_codes_to_ask, questions.draw_code),
-}
+    "field": Kind(
+        tensor_questions.fields_to_ask, tensor_questions.draw_field, tensor_questions.ask_field,
+        "words", "Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
+        "descriptor on the screen tells.", "64, f16 …",
+    ),
+    "reach": Kind(
+        tensor_questions.only_d, tensor_questions.draw_reach, tensor_questions.ask_reach,
+        "numbers", "Type their numbers, the lowest first.", "0, 1 …",
+    ),
+    "nibble": Kind(
+        lambda state: ("A",) if state.ins.sparse else (), draw_cell, questions.ask_nibble,
+        "cell", "Click it beside compressed A, or type its row and its chunk.", "row … chunk …",
+    ),
+    "metadata": Kind(
+        lambda state: ("E",) if state.ins.sparse else (), draw_cell, questions.ask_metadata,
+        "text", "Type its four bits.",
+    ),
+    "value": Kind(
+        lambda state: ("D",) if state.chip_choice.has_result else (),
+        questions.draw_value, questions.ask_value, "text", "Type the number.",
+    ),
+    "change": Kind(
+        lambda state: ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else (),
+        questions.draw_change, questions.ask_change, "text", "Type the number.",
+    ),
+    "code": Kind(
+        questions.with_codes_to_ask, questions.draw_code, questions.ask_code,
+        "text", "Type them in binary (0b…) or hexadecimal (0x…).",
+    ),
+}  # fmt: skip
 _SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
 _PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
 
@@ -105,6 +122,15 @@ class Score:
     def __str__(self) -> str:
         return f"{self.right} of {self.answered}"
 
+    def after(self, answer: AnsweredQuestion) -> Score:
+        """The score after another answer."""
+        right, answers = self.right + answer.right, (*self.answers, answer)
+        return replace(self, right=right, answered=len(answers), answers=answers)
+
+    def after_skipped(self) -> Score:
+        """The score after a skipped question."""
+        return replace(self, skipped=self.skipped + 1)
+
 
 class Quiz:
     """Questions about the state of an Explorer; ``ex.quiz()`` makes and shows one.
@@ -127,33 +153,24 @@ class Quiz:
         self,
         state: ExplorerState,
         questions: Sequence[ShortQuestion],
-        changed: Callable[[], None] | None = None,
+        changed: Callable[[], object] = lambda: None,
     ) -> None:
         self.state = state
-        self.ins = state.ins
         self.questions = tuple(questions)
         self.index = 0
+        self.score = Score(count=len(self.questions))
         self.verdict: QuizVerdict | None = None  # on the answer to the current question
         self.problem = ""  # why the last text is no answer
-        self._answers: list[AnsweredQuestion] = []
-        self._skipped = 0
         self._asked: QuizQuestion | None = None  # about the matrices as they were
-        self._changed = changed or (lambda: None)
+        self._changed = changed
 
     def __repr__(self) -> str:
-        return f"<Quiz: {len(self.questions)} questions about {self.ins.mnemonic}, {self.score} right>"
+        return f"<Quiz: {len(self.questions)} questions about {self.state.ins.mnemonic}, {self.score} right>"
 
     @property
     def question(self) -> ShortQuestion | None:
         """The current question, open or answered; None at the end."""
         return self.questions[self.index] if self.index < len(self.questions) else None
-
-    @property
-    def score(self) -> Score:
-        """The score so far."""
-        answers = tuple(self._answers)
-        right = sum(answer.right for answer in answers)
-        return Score(right, len(answers), self._skipped, len(self.questions), answers)
 
     def answer(self, text: str) -> QuizVerdict:
         """Answer the question. An unreadable answer is refused and does not count."""
@@ -168,13 +185,13 @@ class Quiz:
         start = "Right."
         if not reply.right:
             start = f"No: {reply.text}." if reply.text else "No."
-        self._answers.append(AnsweredQuestion(question, text, reply.right))
+        self.score = self.score.after(AnsweredQuestion(question, text, reply.right))
         return self._give(QuizVerdict(reply.right, f"{start} {asked.reason}", asked.cells, reply.cells))
 
     def skip(self) -> QuizVerdict:
         """Give up the question: its answer is shown, and it counts as neither right nor wrong."""
         asked = self._asked = self._open_question().ask(self.state)
-        self._skipped += 1
+        self.score = self.score.after_skipped()
         return self._give(QuizVerdict(False, f"Skipped. {asked.reason}", asked.cells, skipped=True))
 
     def _give(self, verdict: QuizVerdict) -> QuizVerdict:
@@ -184,10 +201,9 @@ class Quiz:
 
     def next(self) -> None:
         """Go on to the next question."""
-        if self.question is None:
-            raise PtxlabError("the quiz is over; ex.quiz() starts another")
         if self.verdict is None:
-            self._skipped += 1
+            self._open_question()
+            self.score = self.score.after_skipped()
         self.index += 1
         self.verdict, self.problem = None, ""
         self._changed()
@@ -199,33 +215,28 @@ class Quiz:
             raise PtxlabError("this question has been answered; quiz.next() asks the next one")
         return self.question
 
-    def _drop_impossible(self) -> None:
-        """Skip questions that an edit has made meaningless, e.g. about a cell that is no longer stored."""
+    def serialised(self) -> dict[str, Any]:
+        """What the page shows, with the solution only after a verdict.
+
+        Questions that an edit has made meaningless, e.g. about a cell that is no longer stored, are skipped.
+        """
         while self.question is not None and self.verdict is None:
             try:
                 self._asked = self.question.ask(self.state)
-                return
+                break
             except PtxlabError:
-                self._skipped += 1
+                self.score = self.score.after_skipped()
                 self.index += 1
-
-    def serialised(self) -> dict[str, Any]:
-        """What the page shows, with the solution only after a verdict; meaningless questions are skipped."""
-        self._drop_impossible()
-        score = self.score
-        data: dict[str, Any] = {
+        verdict = {} if self.verdict is None else vars(self.verdict)
+        return {
             "number": self.index + 1,
             "count": len(self.questions),
-            "right": score.right,
-            "answered": score.answered,
+            "right": self.score.right,
+            "answered": self.score.answered,
             "problem": self.problem,
             "question": self._asked.serialised() if self.question and self._asked else {},
-            "verdict": {},
+            "verdict": {name: plain(value) for name, value in verdict.items()},
         }
-        if self.verdict is not None:
-            shown = {name: cells_as_dicts(getattr(self.verdict, name)) for name in ("cells", "chosen")}
-            data["verdict"] = {**vars(self.verdict), **shown}
-        return data
 
 
 def choose_questions(
@@ -355,7 +366,7 @@ def saved_questions(state: ExplorerState, questions: Sequence[ShortQuestion]) ->
             "question": asked.serialised(),
             "answers": list(asked.answers),
             "explanation": asked.reason,
-            "cells": cells_as_dicts(asked.cells),
+            "cells": plain(asked.cells),
         }
         for asked in (question.ask(state) for question in questions)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +16,9 @@ from ..views.labels import index_range
 from .state import ExplorerState
 
 _PUNCTUATION = r"[\s\[\](),;:]*"
-_CELL = re.compile(
-    rf"(compressed a|[a-z]+)?{_PUNCTUATION}(?:row)?{_PUNCTUATION}(\d+){_PUNCTUATION}"
-    rf"(?:chunk|column|col)?{_PUNCTUATION}(\d+){_PUNCTUATION}"
-)
+_MATRIX = "(compressed a|[a-z]+)"
+_NUMBERS = rf"{_PUNCTUATION}(?:row)?{_PUNCTUATION}(\d+){_PUNCTUATION}(?:chunk|column|col)?{_PUNCTUATION}(\d+)"
+_CELL, _NAMED_CELL = (f"{matrix}{_NUMBERS}{_PUNCTUATION}" for matrix in (f"{_MATRIX}?", _MATRIX))
 _LANE_OF_WARP = re.compile(r"lane (\d+) of warp (\d+)(?: \(thread \d+\))?")
 _ALIASES = {"compressed a": "stored", "stored": "stored", "metadata": "E"}
 
@@ -41,39 +40,39 @@ class NamedCell(NamedTuple):
 class QuizQuestion(Question):
     """A question about the matrices on the screen; its name is the text that asks it again."""
 
-    takes: Literal["register", "cell", "text", "numbers", "words"]  # what the page accepts beside typed text
+    takes: str = ""  # what the page accepts beside typed text
     marked: tuple[NamedCell, ...] = ()
     masked: tuple[NamedCell, ...] = ()
     lane: int = -1
     element: str = ""
     cells: tuple[NamedCell, ...] = ()  # where the answer is seen: those of the question if not given
 
-    def __post_init__(self) -> None:
-        """Capitalise the reason, which may begin with "compressed A"."""
-        object.__setattr__(self, "reason", self.reason[:1].upper() + self.reason[1:])
-        object.__setattr__(self, "cells", self.cells or self.marked)
-
     def serialised(self) -> dict[str, Any]:
         """What the page shows while the question is open: nothing of its solution."""
-        return {
-            "kind": self.name.partition(" ")[0],
-            "text": self.text,
-            "hint": self.hint,
-            "takes": self.takes,
-            "marked": cells_as_dicts(self.marked),
-            "masked": cells_as_dicts(self.masked),
-            "lane": self.lane,
-            "element": self.element,
-            "example": self.example,
-        }
+        shown = ("text", "hint", "takes", "marked", "masked", "lane", "element", "example")
+        return {"kind": self.name.partition(" ")[0], **{name: plain(getattr(self, name)) for name in shown}}
 
 
 class Kind(NamedTuple):
-    """Makes a kind of questions of texts; knows the matrices to ask about, and draws a text about one."""
+    """A kind of questions: the matrices it can ask about, how a text about one is drawn, how a text is asked.
 
-    ask: Callable[[ExplorerState, str], QuizQuestion]
+    Hint and example are those of a question that has none of its own.
+    """
+
     names: Callable[[ExplorerState], tuple[str, ...]]
     draw: Callable[[ExplorerState, np.random.Generator, str], object]
+    make: Callable[[ExplorerState, str], QuizQuestion]
+    takes: Literal["register", "cell", "text", "numbers", "words"]
+    hint: str = ""
+    example: str = ""
+
+    def ask(self, state: ExplorerState, target: str) -> QuizQuestion:
+        """Ask about the target of a text; refused if the matrices do not have it."""
+        question = self.make(state, target)
+        reason = question.reason[:1].upper() + question.reason[1:]  # it may begin with "compressed A"
+        hint, example = question.hint or self.hint, question.example or self.example
+        cells = question.cells or question.marked
+        return replace(question, takes=self.takes, hint=hint, example=example, reason=reason, cells=cells)
 
 
 def draw_cell(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
@@ -93,6 +92,14 @@ def plain_text(text: str) -> str:
     return _LANE_OF_WARP.sub(r"warp \2 lane \1", " ".join(text.lower().split()))
 
 
+def match_text(pattern: str | re.Pattern[str], text: str, expected: str) -> re.Match[str]:
+    """The match of a whole text in `plain_text`; any other text is refused with what was expected."""
+    match = re.fullmatch(pattern, plain_text(text))
+    if not match:
+        raise PtxlabError(f"found {quoted(text.strip())}; {expected}")
+    return match
+
+
 def matrix_label(name: str) -> str:
     return "compressed A" if name == "stored" else name
 
@@ -109,15 +116,13 @@ def matrix_name(state: ExplorerState, word: str) -> str:
 
 def read_cell(state: ExplorerState, text: str, default: str = "", only: str = "") -> NamedCell:
     """A cell by its name; with a default matrix, two numbers suffice. `only` says what refuses other ones."""
-    match = _CELL.fullmatch(plain_text(text))
-    if not match or not (match[1] or default):
-        example = {"E": "E[9] chunk 4"}.get(default, f"{default or 'A'}[9][37]")
-        raise PtxlabError(f"found {quoted(text.strip())}; name a cell, such as {example}")
-    name = matrix_name(state, match[1]) if match[1] else default
-    rows, columns = state.operation.operand(name).shape
-    label = f"{matrix_label(name)}: "
-    row = as_index(int(match[2][:9]), "row", rows, label)
-    column = as_index(int(match[3][:9]), "chunk" if name == "E" else "column", columns, label)
+    example = "E[9] chunk 4" if default == "E" else f"{default or 'A'}[9][37]"
+    match = match_text(_CELL if default else _NAMED_CELL, text, f"name a cell, such as {example}")
+    word, *numbers = match.groups()
+    name = matrix_name(state, word) if word else default
+    label, along = f"{matrix_label(name)}: ", "chunk" if name == "E" else "column"
+    sizes = zip(numbers, ("row", along), state.operation.operand(name).shape, strict=True)
+    row, column = (as_index(int(number[:9]), axis, size, label) for number, axis, size in sizes)
     if only and name != default:
         raise PtxlabError(f"found {quoted(text)}; {only}")
     return NamedCell(name, row, column)
@@ -125,20 +130,18 @@ def read_cell(state: ExplorerState, text: str, default: str = "", only: str = ""
 
 def cells_words(cells: Sequence[NamedCell]) -> str:
     """Cells as ranges of rows, ``A[1][32..39]``; of many ranges only the first two and the last."""
-    ranges: list[list[NamedCell]] = []
+    runs: list[list[NamedCell]] = []
     for cell in cells:
-        last = ranges[-1][-1] if ranges else None
-        if last and (last.row, last.column + 1) == (cell.row, cell.column):
-            ranges[-1].append(cell)
+        if runs and runs[-1][-1] == cell._replace(column=cell.column - 1):
+            runs[-1].append(cell)
         else:
-            ranges.append([cell])
-    shown = [
-        f"{matrix_label(run[0].name)}[{run[0].row}][{index_range(run[0].column, len(run))}]" for run in ranges
+            runs.append([cell])
+    words = [
+        f"{matrix_label(run[0].name)}[{run[0].row}][{index_range(run[0].column, len(run))}]" for run in runs
     ]
-    if len(shown) <= 4:
-        return ", ".join(shown)
-    return f"{shown[0]}, {shown[1]}, …, {shown[-1]}"
+    return ", ".join(words if len(words) <= 4 else [*words[:2], "…", words[-1]])
 
 
-def cells_as_dicts(cells: Sequence[NamedCell]) -> list[dict[str, Any]]:
-    return [cell._asdict() for cell in cells]
+def plain(value: object) -> object:
+    """What the page gets of a field: cells as dictionaries."""
+    return [cell._asdict() for cell in value] if isinstance(value, tuple) else value

@@ -11,14 +11,15 @@ from .._util.arguments import as_index, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tcgen05 import TensorInstruction
-from ..isa.tensor_operand import LANES, TensorOperand
+from ..isa.tensor_operand import COLUMNS, LANES, TensorOperand
 from ..question import Reply
-from .quiz_question import NamedCell, QuizQuestion, cells_words, plain_text, read_cell
+from .quiz_question import NamedCell, QuizQuestion, cells_words, draw_cell, match_text, plain_text, read_cell
 from .state import ExplorerState
 from .tensor_view import FIELD_MEANINGS, Load, field_of, field_text, find_load, slot_of
 
 _WARP = 32
-_NUMBERED = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # an answer with numbers
+#: An answer with numbers.
+_NUMBERED = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")
 _ASKED = ("D", "A", "SFA", "SFB")  # operands to ask about; metadata has questions about nibbles
 _FIELDS = ("m", "n", "a", "b", "d", "scale", "scale_a_id", "scale_b_id")  # worth decoding
 
@@ -42,12 +43,13 @@ def only_d(state: ExplorerState) -> tuple[str, ...]:
     return ("D",) if isinstance(state.ins, TensorInstruction) else ()
 
 
-def _numbers(answer: str, count: int, example: str) -> tuple[int, ...]:
-    """The numbers of an answer, with words such as "lane" between them."""
+def _numbers(answer: str, example: str, **sizes: int) -> tuple[int, ...]:
+    """The numbers of an answer, with words such as "lane" between them; each below its size."""
     numbers = re.findall(r"[0-9]+", answer)
-    if len(numbers) != count or not _NUMBERED.fullmatch(answer.lower()):
+    if len(numbers) != len(sizes) or not _NUMBERED.fullmatch(answer.lower()):
         raise PtxlabError(f"found {quoted(answer.strip())}; type {example}")
-    return tuple(int(number[:9]) for number in numbers)
+    named = zip(numbers, sizes, sizes.values(), strict=True)
+    return tuple(as_index(int(number[:9]), name, size, "this answer: ") for number, name, size in named)
 
 
 def _cta(operand: TensorOperand, cta: int) -> str:
@@ -91,36 +93,36 @@ column c.'
     if not is_name(name, names):
         raise PtxlabError(f"{name} is not in tensor memory here; {listing(names)} is there to ask about")
     operand = ins.tensors[name]
-    places, pair = operand.where(row, column), operand.ctas > 1
+    places, sizes = operand.where(row, column), {"lane": LANES, "column": COLUMNS}
+    what, example = "lane and column", "lane 36 column 3"
+    if operand.ctas > 1:
+        what, example, sizes = "CTA, lane and column", f"CTA 0 {example}", {"cta": operand.ctas, **sizes}
+    right = {(at.cta, at.lane, at.column) for at in places}
+    answers = tuple(f"{_cta(operand, at.cta)}lane {at.lane}, column {at.column}" for at in places)
+
+    def judge(answer: str) -> Reply:
+        *ctas, lane, column = _numbers(answer, example, **sizes)
+        cta = sum(ctas)  # none is CTA 0
+        if (cta, lane, column) in right:
+            return Reply(True)
+        cells = tuple(NamedCell(name, *held) for held in operand.holds(lane, column, cta))
+        words = f"holds {cells_words(cells)}" if cells else "is free"
+        return Reply(False, f"{_cta(operand, cta)}lane {lane}, column {column} {words}", cells)
+
     first = places[0]
-    others = dict.fromkeys(f"{at.lane}" for at in places[1:] if at.cta == first.cta)
+    others = dict.fromkeys(str(at.lane) for at in places[1:] if at.cta == first.cta)
     copies = f", and again in lanes {', '.join(others)}" if others else ""
     copies += ", in both CTAs" if {at.cta for at in places} == {0, 1} else ""
     bits = "" if operand.dtype.bits == 32 else f", bits {first.high}..{first.low}"
     rule = f": {rule_of_d(ins)}" if name == "D" else ""
-
-    def judge(answer: str) -> Reply:
-        numbers = _numbers(answer, 2 + pair, "CTA 0 lane 36 column 3" if pair else "lane 36 column 3")
-        cta, lane, column = numbers if pair else (0, *numbers)
-        as_index(lane, "lane", LANES, "this answer: ")
-        as_index(cta, "cta", operand.ctas, "this answer: ")
-        as_index(column, "column", 512, "this answer: ")
-        if (cta, lane, column) in {(at.cta, at.lane, at.column) for at in places}:
-            return Reply(True)
-        cells = tuple(NamedCell(name, *held) for held in operand.holds(lane, column, cta))
-        named = f"{_cta(operand, cta)}lane {lane}, column {column}"
-        return Reply(False, f"{named} holds {cells_words(cells)}" if cells else f"{named} is free", cells)
-
     return QuizQuestion(
         f"word {cell}",
         judge,
-        f"Which {'CTA, lane and column' if pair else 'lane and column'} of tensor memory hold {cell}?",
-        answers=tuple(f"{_cta(operand, at.cta)}lane {at.lane}, column {at.column}" for at in places),
-        reason=f"{cell} is in {_cta(operand, first.cta)}lane {first.lane}, column {first.column}"
-        f"{bits}{copies}{rule}.",
-        hint=f"Type the numbers.{'' if name == 'D' else f' Columns count from the first of {name}.'}",
-        example="CTA … lane … column …" if pair else "lane … column …",
-        takes="numbers",
+        f"Which {what} of tensor memory hold {cell}?",
+        answers,
+        reason=f"{cell} is in {answers[0]}{bits}{copies}{rule}.",
+        hint="Type the numbers." + ("" if name == "D" else f" Columns count from the first of {name}."),
+        example=re.sub(r"\d+", "…", example),
         marked=(cell,),
     )
 
@@ -140,13 +142,11 @@ def ask_thread(state: ExplorerState, target: str) -> QuizQuestion:
     right = slot_of(ins, load, row, column)
     if right is None:
         raise PtxlabError(f"{form.mnemonic} from column {load.column} does not read {cell}")
-    place = d.where(row, column)[0]
 
     def judge(answer: str) -> Reply:
-        thread, register = _numbers(answer, 2, "thread 49 register 1")
-        as_index(thread, "thread", LANES * ins.cta_group, "this answer: ")
-        as_index(register, "register", form.registers, "this answer: ")
-        if (thread, register) == right:
+        sizes = {"thread": LANES * ins.cta_group, "register": form.registers}
+        named = thread, register = _numbers(answer, "thread 49 register 1", **sizes)
+        if named == right:
             return Reply(True)
         parts = form.layout.coords()[thread % _WARP].reshape(form.registers, -1, 2)
         lane, column = (parts[register, 0] + (load.lane, load.column)).tolist()
@@ -155,28 +155,27 @@ def ask_thread(state: ExplorerState, target: str) -> QuizQuestion:
         what = cells_words(cells) if cells else f"lane {lane}, column {column}, which is free"
         return Reply(False, f"register {register} of thread {thread} gets {what}", cells)
 
+    place, (thread, register) = d.where(row, column)[0], right
+    start = f"column {load.column}" + (f", lane {load.lane}" if load.lane else "")
+    second_cta = "; the threads of CTA 1 count from 128" if ins.cta_group == 2 else ""
     return QuizQuestion(
         f"thread {cell}",
         judge,
-        f"All four warps execute {form.mnemonic} from column {load.column}"
-        f"{f', lane {load.lane}' if load.lane else ''} on. Which thread gets {cell}, and in which of its "
-        "registers?",
-        answers=(f"thread {right[0]} register {right[1]}",),
+        f"All four warps execute {form.mnemonic} from {start} on. Which thread gets {cell}, and in which of "
+        "its registers?",
+        answers=(f"thread {thread} register {register}",),
         reason=f"{cell} is in {_cta(d, place.cta)}lane {place.lane}, column {place.column}, which warp "
-        f"{place.lane // _WARP} reads; {form.shape} gives it to register {right[1]} of thread {right[0]}, "
-        f"lane {right[0] % _WARP} of that warp.",
-        hint=f"Type the numbers{'; the threads of CTA 1 count from 128' if ins.cta_group == 2 else ''}.",
-        example="thread … register …",
-        takes="numbers",
+        f"{place.lane // _WARP} reads; {form.shape} gives it to register {register} of thread {thread}, "
+        f"lane {thread % _WARP} of that warp.",
+        hint=f"Type the numbers{second_cta}.",
         marked=(cell,),
     )
 
 
 def draw_thread(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     ins, load = _mma(state), _load(state)
-    rows, columns = ins.d.shape
     for _ in range(200):  # most loads read most of D
-        cell = NamedCell("D", int(random.integers(rows)), int(random.integers(columns)))
+        cell = draw_cell(state, random, "D")
         if slot_of(ins, load, cell.row, cell.column) is not None:
             return cell
     words = load.form.layout.coords() + np.array((load.lane, load.column))
@@ -202,37 +201,27 @@ def ask_field(state: ExplorerState, target: str) -> QuizQuestion:
     >>> question.reason
     'Bits 22..17 are 0b001000 = 8: n is 64. Columns of B and D, in eights.'
     """
-    match = re.fullmatch(r"(\w+)(?: of)? (0x[0-9a-f_]{1,10})", plain_text(target))
-    if not match:
-        raise PtxlabError(
-            f"found {quoted(target)}; name a field and a descriptor, such as field n 0x08400010"
-        )
-    name, code, ins = match[1], int(match[2], 16), _mma(state)
-    row = field_of(InstructionDescriptor.decode(code, ins.kind), name)
+    expected = "name a field and a descriptor, such as field n 0x08400010"
+    name, digits = match_text(r"(\w+)(?: of)? (0x[0-9a-f_]{1,10})", target, expected).groups()
+    code, ins = int(digits, 16), _mma(state)
+    row, traits = field_of(InstructionDescriptor.decode(code, ins.kind), name), ins.traits
     right = field_text(row.value)
-    place = f"Bit {row.low} is" if row.bits == 1 else f"Bits {row.low + row.bits - 1}..{row.low} are"
 
     def judge(answer: str) -> Reply:
-        word, traits = plain_text(answer), ins.traits
-        known = (*traits.types, *traits.results, *traits.scales)
-        if not re.fullmatch(r"[0-9]{1,4}", word) and word not in known:
-            raise PtxlabError(
-                f"found {quoted(answer.strip())}; type a number, or a type of kind::{traits.name}"
-            )
+        word = plain_text(answer)
+        if word not in (*traits.types, *traits.results, *traits.scales):
+            match_text("[0-9]{1,4}", answer, f"type a number, or a type of kind::{traits.name}")
         return Reply(word == right.lower())
 
+    bits = f"Bit {row.low} is" if row.bits == 1 else f"Bits {row.low + row.bits - 1}..{row.low} are"
     return QuizQuestion(
         f"field {name} 0x{code:08x}",
         judge,
         f"A kernel passes the instruction descriptor 0x{code:08x} to kind::{ins.kind}. What does it say for "
         f"{name}?",
         answers=(right,),
-        reason=f"{place} 0b{row.code:0{row.bits}b} = {row.code}: {row.name} is {right}. "
+        reason=f"{bits} 0b{row.code:0{row.bits}b} = {row.code}: {row.name} is {right}. "
         f"{FIELD_MEANINGS[row.name]}.",
-        hint="Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
-        "descriptor on the screen tells.",
-        example="64, f16 …",
-        takes="words",
     )
 
 
@@ -274,43 +263,43 @@ def ask_reach(state: ExplorerState, target: str) -> QuizQuestion:
     >>> print(ask_reach(state, "lane 70 of 8 warps").reason)
     Warp w reaches lanes 32 (w % 4) to 32 (w % 4) + 31. Lane 70 is among lanes 64 to 95: those of warps 2, 6.
     """
-    match = re.fullmatch(r"lane (\d{1,3})(?:\W+(?:of )?(\d{1,2}) warps)?", plain_text(target))
-    if not match:
-        raise PtxlabError(f"found {quoted(target)}; name a lane, such as reach lane 70 of 8 warps")
-    lane, count = int(match[1]), int(match[2] or 4)
+    expected = "name a lane, such as reach lane 70 of 8 warps"
+    words = match_text(r"lane (\d{1,3})(?:\W+(?:of )?(\d{1,2}) warps)?", target, expected)
+    lane, count = int(words[1]), int(words[2] or 4)
     _mma(state)
     as_index(lane, "lane", LANES)
     if not 4 <= count <= 32:
         raise PtxlabError(f"{count} warps: tensor memory is loaded by blocks of 4 to 32 warps")
     right = list(range(lane // _WARP, count, 4))
-    names, first = ", ".join(map(str, right)), lane // _WARP * _WARP
 
     def judge(answer: str) -> Reply:
         if not re.fullmatch(r"(warps?|and|[0-9]{1,2}|[\s,;])+", answer.lower()):
             raise PtxlabError(f"found {quoted(answer.strip())}; type numbers of warps, such as 0, 4")
-        warps = [int(number) for number in re.findall(r"\d+", answer)]
-        for warp in warps:
-            as_index(warp, "warp", count, "this answer: ")
+        numbers = re.findall(r"[0-9]+", answer)
+        warps = [as_index(int(number), "warp", count, "this answer: ") for number in numbers]
         if not warps:
             raise PtxlabError("found no number; type numbers of warps, such as 0, 4")
         wrong = [warp for warp in warps if warp not in right]
         if not wrong:
             return Reply(True) if sorted(warps) == right else Reply(False, "there are more")
-        lanes = wrong[0] % 4 * _WARP
-        return Reply(False, f"warp {wrong[0]} reaches lanes {lanes} to {lanes + _WARP - 1}")
+        return Reply(False, f"warp {wrong[0]} reaches lanes {_lanes_of(wrong[0])}")
 
+    names, warps = ", ".join(map(str, right)), "warp" if len(right) == 1 else "warps"
     return QuizQuestion(
         f"reach lane {lane} of {count} warps",
         judge,
         f"A block has {count} warps, 0 to {count - 1}. Which of them may load lane {lane} of tensor memory "
         "with tcgen05.ld?",
         answers=(names,),
-        reason=f"Warp w reaches lanes 32 (w % 4) to 32 (w % 4) + 31. Lane {lane} is among lanes {first} to "
-        f"{first + _WARP - 1}: those of warp{'' if len(right) == 1 else 's'} {names}.",
-        hint="Type their numbers, the lowest first.",
-        example="0, 1 …",
-        takes="numbers",
+        reason=f"Warp w reaches lanes 32 (w % 4) to 32 (w % 4) + 31. Lane {lane} is among lanes "
+        f"{_lanes_of(right[0])}: those of {warps} {names}.",
     )
+
+
+def _lanes_of(warp: int) -> str:
+    """The lanes that a warp reaches."""
+    first = warp % 4 * _WARP
+    return f"{first} to {first + _WARP - 1}"
 
 
 def draw_reach(state: ExplorerState, random: np.random.Generator, name: str) -> str:
