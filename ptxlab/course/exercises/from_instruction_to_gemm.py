@@ -6,6 +6,7 @@ import base64
 import bz2
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -555,16 +556,18 @@ def _cluster(answer: object) -> Sentences:
 @checks("11.7")
 def _waves(answer: object) -> Sentences:
     cases = (
-        (2048, 2048, 128, 256),
-        (4096, 4096, 128, 256),
-        (1024, 1024, 128, 128),
-        (4096, 4224, 128, 256),
-        (300, 300, 128, 256),
+        *((2048, 2048, 128, 256, 132), (4096, 4096, 128, 256, 132), (1024, 1024, 128, 128, 132)),
+        *((4096, 4224, 128, 256, 132), (300, 300, 128, 256, 132), (4096, 4096, 128, 256, 108)),
     )
     results = [number_of(answer, *case, form="a number from 0 to 1") for case in cases]
-    tiles = [ceil(m / bm) * ceil(n / bn) for m, n, bm, bn in cases]
-    right = [count / (ceil(count / _SMS) * _SMS) for count in tiles]
-    exact = [m * n / (bm * bn) for m, n, bm, bn in cases]
+    tiles = [ceil(m / bm) * ceil(n / bn) for m, n, bm, bn, _ in cases]
+    sms = [case[-1] for case in cases]
+
+    def busy(counts: Sequence[float], sms: Sequence[int]) -> list[float]:
+        return [count / (ceil(count / at_once) * at_once) for count, at_once in zip(counts, sms, strict=True)]
+
+    right = busy(tiles, sms)
+    exact = [m * n / (bm * bn) for m, n, bm, bn, _ in cases]
 
     def near(values: list[float]) -> bool:
         return all(close_to(results, values, 0.004))
@@ -573,9 +576,13 @@ def _waves(answer: object) -> Sentences:
         correct(near(right)): "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 "
         "well. But 4096 x 4224, a little more, falls to 82 percent: five waves instead of four, the last "
         "with 16 tiles.",
-        when(near([count / _SMS for count in tiles])): "That is the number of waves. How many waves does it "
-        "take, rounded up?",
-        when(near([count / (ceil(count / _SMS) * _SMS) for count in exact])): "Right except at the edges: a "
+        when(
+            near(busy(tiles, [_SMS] * len(tiles)))
+        ): "Right for the 132 SMs of an H200. An A100 has 108: `sms` says how many blocks run at once.",
+        when(
+            near([count / at_once for count, at_once in zip(tiles, sms, strict=True)])
+        ): "That is the number of waves. How many waves does it take, rounded up?",
+        when(near(busy(exact, sms))): "Right except at the edges: a "
         "tile that is only partly in D counts as a whole one.",
         when(near([1 - value for value in right])): "That is the fraction that was lost.",
         when(near([100 * value for value in right])): "Right, but give it as a number from 0 to 1.",

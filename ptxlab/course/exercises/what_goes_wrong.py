@@ -446,7 +446,7 @@ def _missing_lanes(answer: object) -> Sentences:
     by_activity = any(opcode.startswith("activemask") for opcode in result.counts)
     return {
         when(is_right(result, wrong) and lanes == 32 and by_activity): "All lanes took part, but the mask "
-        "does not ask for them: `__activemask()` names the lanes that happen to be together at that point. "
+        "does not ask for them: it names the lanes that happen to be together at that point. "
         "Name the lanes that must take part.",
         correct(is_right(result, wrong) and lanes == 32): "Every lane that the mask names must arrive, and "
         "every lane that arrives must be named. With all 32 in the shuffles, only the loads and the stores "

@@ -271,9 +271,9 @@ def _empty_at_first(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(7),
-        "At first all stages are empty, although nobody has arrived at `empty`. So the producer begins with "
-        "the phase *before* the first, which counts as ended, and is one phase behind the consumers from "
-        "then on. CUTLASS starts its producers like that, too.",
+        "At first all stages are empty, although nobody has arrived at `empty`, and now the producer's first "
+        "round does not wait for that. CUTLASS's producers begin with the phase *before* the first, which "
+        "counts as ended, and are one phase behind the consumers from then on.",
         {
             "uninitialised memory": "Now the consumers read a stage that nobody has filled: their wait was "
             "right.",

@@ -92,6 +92,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("11.7", lambda m, n, p, q, sms=132: 1 - waves(m, n, p, q, sms), "was lost"),
     ("11.7", lambda m, n, p, q, sms=132: 100 * waves(m, n, p, q, sms), "from 0 to 1"),
+    ("11.7", lambda m, n, p, q, sms=132: waves(m, n, p, q, 132), "An A100 has 108"),
     ("11.7", lambda m, n, p, q, sms=132: 0.5, "Count the tiles"),
 ]
 
