@@ -239,9 +239,9 @@ class _Exceptions(Observer):
 
     def accessed(self, access: Access) -> None:
         """Keep the memory of these variables, to read it after the launch."""
-        for piece in access.pieces:
-            if piece.title in self._names:
-                self._variables[self._names[piece.title]] = piece.data
+        for buffer_access in access.buffer_accesses:
+            if buffer_access.title in self._names:
+                self._variables[self._names[buffer_access.title]] = buffer_access.data
 
     def check(self) -> None:
         """Raise what the kernel raised, as `_Kernel.launch` of Numba does."""

@@ -93,7 +93,7 @@ class _CachedAccess:
     addresses: NDArray[Any]
     signed: NDArray[np.int64]  # the addresses as signed numbers
     width: int
-    pieces: list[BufferAccess]
+    buffer_accesses: list[BufferAccess]
 
     def is_of(self, threads: Threads, addresses: NDArray[Any], width: int) -> bool:
         """Whether another access has the same arrays, which are never written."""
@@ -102,13 +102,13 @@ class _CachedAccess:
 
 @dataclass(slots=True)
 class TileRead:
-    """How warpgroups read a tile, each from its own block: pieces of `width` bytes, by its first thread."""
+    """How warpgroups read a tile, each from its own block: spans of `width` bytes, by its first thread."""
 
     threads: Threads
-    readers: Threads  # for each piece
-    addresses: NDArray[np.int64]  # of each piece
+    readers: Threads  # for each span
+    addresses: NDArray[np.int64]  # of each span
     width: int
-    owners: NDArray[np.int64]  # of each piece: the warp of a warpgroup that multiplies it, -1 if all do
+    owners: NDArray[np.int64]  # of each span: the warp of a warpgroup that multiplies it, -1 if all do
     _places: NDArray[np.int64]  # of the chunks of 16 bytes of one tile
     _offsets: NDArray[np.int64] | None = None
     _chunks: NDArray[np.int64] | None = None
@@ -122,7 +122,7 @@ class TileRead:
         owners: NDArray[np.int64],
         places: NDArray[np.int64],
     ) -> TileRead:
-        """From the addresses of pieces and chunks in a block."""
+        """From the addresses of spans and chunks in a block."""
         first = threads.indices.reshape(-1, 128)[:, 0]
         readers = Threads.listed(threads.batch, np.repeat(first, len(starts)))
         count = len(first)
@@ -131,7 +131,7 @@ class TileRead:
     def chunks_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """The indices of the tiles' 16-byte chunks in shared memory, [warpgroups, chunks].
 
-        `offsets` are where the pieces begin.
+        `offsets` are where the spans begin.
         """
         if self._chunks is None or self._offsets is not offsets:
             count = self.threads.count // 128
@@ -203,7 +203,7 @@ class Memory:
         """The local memory of one thread."""
         return self.local[thread * self._local_size : (thread + 1) * self._local_size]
 
-    def local_piece(self, thread: int, start: int, end: int) -> BufferAccess:
+    def local_access(self, thread: int, start: int, end: int) -> BufferAccess:
         """Bytes of the local memory of one thread, as observers see them."""
         offsets = np.arange(start, end) + thread * self._local_size
         return BufferAccess(None, self.local, offsets, np.full(len(offsets), thread))
@@ -230,16 +230,16 @@ class Memory:
         width = bits // 8 * count
         parts: list[NDArray[Any]] | None = None
         request = _Request(instruction, "read", threads, addresses, width, proxy)
-        for piece in self._accesses(request, space):
-            if self.probe is not None and piece.data is not self.local:
-                self.probe.read(instruction, piece, width)
-            rows = _rows(piece.data, piece.offsets, bits, count)
-            if piece.chosen is None:
+        for buffer_access in self._accesses(request, space):
+            if self.probe is not None and buffer_access.data is not self.local:
+                self.probe.read(instruction, buffer_access, width)
+            rows = _rows(buffer_access.data, buffer_access.offsets, bits, count)
+            if buffer_access.chosen is None:
                 return rows
             if parts is None:
                 parts = [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
             for part, row in zip(parts, rows, strict=True):
-                part[piece.chosen] = row
+                part[buffer_access.chosen] = row
         return parts or [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
 
     def store(
@@ -255,16 +255,20 @@ class Memory:
         size = values[0].dtype.itemsize
         width = size * len(values)
         request = _Request(instruction, "write", threads, addresses, width, proxy, values)
-        for piece in self._accesses(request, space):
-            chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
-            view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
+        for buffer_access in self._accesses(request, space):
+            chosen = [
+                value if buffer_access.chosen is None else value[buffer_access.chosen] for value in values
+            ]
+            view = buffer_access.data[: buffer_access.data.size - buffer_access.data.size % width].view(
+                values[0].dtype
+            )
             if len(chosen) == 1:
-                view[piece.offsets // size] = chosen[0]
+                view[buffer_access.offsets // size] = chosen[0]
             elif width == CHUNK.itemsize:
                 rows = np.stack(chosen, axis=-1).view(CHUNK)[:, 0]
-                view.view(CHUNK)[piece.offsets >> 4] = rows
+                view.view(CHUNK)[buffer_access.offsets >> 4] = rows
             else:
-                view.reshape(-1, len(values))[piece.offsets // width] = np.stack(chosen, axis=-1)
+                view.reshape(-1, len(values))[buffer_access.offsets // width] = np.stack(chosen, axis=-1)
 
     def update(
         self,
@@ -279,16 +283,18 @@ class Memory:
         """Atomic updates of elements of `bits` bits; returns the old value for each thread."""
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
-        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
-            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
-            places, which = _distinct(piece.offsets // width)
-            ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
+        for buffer_access in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
+            view = buffer_access.data[: buffer_access.data.size - buffer_access.data.size % width].view(
+                UNSIGNED[bits]
+            )
+            places, which = _distinct(buffer_access.offsets // width)
+            ours = np.arange(threads.count) if buffer_access.chosen is None else buffer_access.chosen
             before = view[places]
             after, previous = change(before, which, ours)
             view[places] = after
             if self.probe is not None:
-                self.probe.affect(piece.threads[(after != before)[which]])
-                self.probe.read(instruction, piece, width)
+                self.probe.affect(buffer_access.threads[(after != before)[which]])
+                self.probe.read(instruction, buffer_access, width)
             if previous is not None:
                 old[ours] = previous
         return old
@@ -313,8 +319,8 @@ class Memory:
         `operand` tells the operands of an instruction apart if several of them are in shared memory.
         """
         request = _Request(instruction, kind, threads, addresses, width, proxy, owners=owners)
-        for piece in self._accesses(request, "shared", alignment or 1, operand):
-            return piece.offsets
+        for buffer_access in self._accesses(request, "shared", alignment or 1, operand):
+            return buffer_access.offsets
         return np.zeros(0, dtype=np.int64)
 
     def check_aligned(
@@ -376,8 +382,8 @@ class Memory:
         if cached is not None and cached.is_of(threads, addresses, width):
             if cached.signed is not addresses:
                 request = request._replace(addresses=cached.signed)
-            self._notify(request, "shared", cached.pieces)
-            yield from cached.pieces
+            self._notify(request, "shared", cached.buffer_accesses)
+            yield from cached.buffer_accesses
             return
         signed = addresses.astype(np.int64, copy=False)
         if signed is not addresses:
@@ -389,10 +395,10 @@ class Memory:
         if not space:
             yield from self._generic(request)
             return
-        pieces = self._pieces(request, space)
+        buffer_accesses = self._buffer_accesses(request, space)
         if space == "shared" and (cached is not None or len(self._cached) < self._max_cached):
-            self._cached[key] = _CachedAccess(threads.indices, addresses, signed, width, pieces)
-        yield from pieces
+            self._cached[key] = _CachedAccess(threads.indices, addresses, signed, width, buffer_accesses)
+        yield from buffer_accesses
 
     def _generic(self, request: _Request) -> Iterator[BufferAccess]:
         """An access by generic addresses, space by space."""
@@ -405,18 +411,18 @@ class Memory:
             ("local", local, LOCAL_WINDOW),
         ):
             if mask.all():
-                yield from self._pieces(request._replace(addresses=addresses - window), space)
+                yield from self._buffer_accesses(request._replace(addresses=addresses - window), space)
                 return
             if mask.any():
                 chosen = np.flatnonzero(mask)
                 threads = request.threads.where(mask)
                 part = request._replace(threads=threads, addresses=addresses[chosen] - window)
-                yield from self._pieces(part, space, chosen)
+                yield from self._buffer_accesses(part, space, chosen)
 
-    def _pieces(
+    def _buffer_accesses(
         self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None
     ) -> list[BufferAccess]:
-        """An access to one space, checked and reported to the observers; usually one piece."""
+        """An access to one space, checked and reported to the observers; usually in one buffer."""
         threads, addresses = request.threads, request.addresses
         if not threads.count:
             return []
@@ -435,7 +441,7 @@ class Memory:
                 if offset < 0:
                     fault = f"is {-offset} bytes before the {size} bytes of shared memory begin"
                 self._refuse(request, wrong, fault)
-            pieces = [
+            buffer_accesses = [
                 BufferAccess(chosen, self.shared, addresses + blocks * self._shared_pitch, threads.indices)
             ]
         elif space == "local":
@@ -444,18 +450,27 @@ class Memory:
                 fault = f"lies outside of the thread's {self._local_size} bytes of local memory"
                 self._refuse(request, wrong, fault)
             offsets = addresses + threads.indices * self._local_size
-            pieces = [BufferAccess(chosen, self.local, offsets, threads.indices)]
+            buffer_accesses = [BufferAccess(chosen, self.local, offsets, threads.indices)]
         else:
-            pieces = self._in_buffers(request, chosen)
-        self._notify(request, space, pieces)
-        return pieces
+            buffer_accesses = self._in_buffers(request, chosen)
+        self._notify(request, space, buffer_accesses)
+        return buffer_accesses
 
-    def _notify(self, request: _Request, space: str, pieces: list[BufferAccess]) -> None:
+    def _notify(self, request: _Request, space: str, buffer_accesses: list[BufferAccess]) -> None:
         """Tell the observers of an access."""
         instruction, kind, threads, addresses, width, proxy, values, owners = request
         self.writes += kind != "read"
         access = Access(
-            instruction, kind, space, threads.indices, addresses, width, proxy, pieces, values, owners
+            instruction,
+            kind,
+            space,
+            threads.indices,
+            addresses,
+            width,
+            proxy,
+            buffer_accesses,
+            values,
+            owners,
         )
         for observer in self.observers:
             observer.accessed(access)
@@ -489,15 +504,15 @@ class Memory:
             outside |= addresses - self._starts[numbers] > sizes[numbers] - width
         if outside.any():
             self._refuse(request, outside, self._nearest_buffer(addresses[outside][0]))
-        pieces = []
+        buffer_accesses = []
         for number in np.unique(numbers):
             buffer = self.buffers[number]
             self._check_writable(request, buffer)
             here = np.flatnonzero(numbers == number)
             ours = here if chosen is None else chosen[here]
             offsets = addresses[here] - buffer.start
-            pieces.append(BufferAccess(ours, buffer.data, offsets, threads.indices[here], buffer))
-        return pieces
+            buffer_accesses.append(BufferAccess(ours, buffer.data, offsets, threads.indices[here], buffer))
+        return buffer_accesses
 
     # -- messages --------------------------------------------------------------------------------------------
 

@@ -227,8 +227,8 @@ class _Updates(Observer):
         """Record one access."""
         if access.space != "global":
             return
-        for piece in access.pieces:
-            number = self._numbers.get(id(piece.data))
+        for buffer_access in access.buffer_accesses:
+            number = self._numbers.get(id(buffer_access.data))
             if access.kind != "atomic":
                 if number is not None:
                     self.plain.add(number)

@@ -53,7 +53,7 @@ class BufferAccess:
     offsets: NDArray[np.int64]
     threads: NDArray[Any]
     buffer: SimulatedBuffer | None = None  # of global, constant and parameter memory
-    #: For observers to keep notes in: an access that is repeated has the same piece.
+    #: For observers to keep notes in: an access that is repeated has the same object.
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class Access:
     addresses: NDArray[Any]
     width: int
     proxy: str = "generic"
-    pieces: Sequence[BufferAccess] = ()  # where in memory
+    buffer_accesses: Sequence[BufferAccess] = ()  # where in memory, buffer by buffer
     values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
     #: For each address, which warp of the warpgroup multiplies what wgmma reads there; -1 where several do.
     owners: NDArray[np.int64] | None = None
@@ -169,7 +169,7 @@ class Observer:
     def accessed(self, access: Access) -> None:
         """Threads read or write memory."""
 
-    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
+    def printed(self, instruction: PtxInstruction, buffer_access: BufferAccess) -> None:
         """A thread prints bytes of its local memory, the arguments of `printf`."""
 
     def allocated(

@@ -701,10 +701,10 @@ class Machine:
         for observer in self.observers:
             observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
 
-    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
+    def printed(self, instruction: PtxInstruction, buffer_access: BufferAccess) -> None:
         """Tell the observers which bytes a thread prints."""
         for observer in self.observers:
-            observer.printed(instruction, piece)
+            observer.printed(instruction, buffer_access)
 
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Tell the observers what a matrix instruction reads."""

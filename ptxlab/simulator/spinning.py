@@ -68,16 +68,16 @@ class Probe:
         """Note that threads, by their indices, change something."""
         self._has_effect |= bool(self._lanes[threads].any())
 
-    def read(self, instruction: PtxInstruction, piece: BufferAccess, width: int) -> None:
+    def read(self, instruction: PtxInstruction, buffer_access: BufferAccess, width: int) -> None:
         """Note that threads read memory that others can write."""
-        ours = self._lanes[piece.threads]
+        ours = self._lanes[buffer_access.threads]
         if self._has_effect or not ours.any():
             return
         if len(self._reads) == _MAX_READS:
             self._has_effect = True
             return
-        places = piece.offsets[ours][:, None] + np.arange(width)
-        self._reads.append(_Read(instruction, piece.data, places, piece.data[places]))
+        places = buffer_access.offsets[ours][:, None] + np.arange(width)
+        self._reads.append(_Read(instruction, buffer_access.data, places, buffer_access.data[places]))
 
     def is_of(self, threads: Threads) -> bool:
         """Whether it is about these threads."""

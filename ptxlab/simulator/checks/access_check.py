@@ -126,27 +126,27 @@ class AccessCheck(Observer):
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
             self._order.access_flags(access, traits)
         strong |= id(access.instruction) in self._plans.guesses
-        for piece in access.pieces:
+        for buffer_access in access.buffer_accesses:
             if access.space == "shared":
-                self._access_shared(access, piece, strong)
+                self._access_shared(access, buffer_access, strong)
             else:
-                self._access_global(access, piece, strong)
+                self._access_global(access, buffer_access, strong)
 
     # -- shared memory ---------------------------------------------------------------------------------------
 
-    def _access_shared(self, access: Access, piece: BufferAccess, strong: bool) -> None:
+    def _access_shared(self, access: Access, buffer_access: BufferAccess, strong: bool) -> None:
         if self._batch.grid.cluster_size > 1:
-            self._presence.check(access, piece)
-        shadow = self._blocks.shadow(piece)
+            self._presence.check(access, buffer_access)
+        shadow = self._blocks.shadow(buffer_access)
 
-        def check(piece: BufferAccess) -> None:
-            entries, count = shadow.entries_of(piece, access.width)
-            threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        def check(buffer_access: BufferAccess) -> None:
+            entries, count = shadow.entries_of(buffer_access, access.width)
+            threads = buffer_access.threads if count == 1 else np.repeat(buffer_access.threads, count)
             self._check_shared(
-                ShadowTouch(access, piece, shadow, entries, threads, count, strong, self._time.now, 0)
+                ShadowTouch(access, buffer_access, shadow, entries, threads, count, strong, self._time.now, 0)
             )
 
-        self._blocks.check(access, piece, check)
+        self._blocks.check(access, buffer_access, check)
 
     def _check_shared(self, touch: ShadowTouch) -> None:
         access, shadow = touch.access, touch.shadow
@@ -178,11 +178,11 @@ class AccessCheck(Observer):
         if touch.traits.completes_on_mbarrier:
             self._work.announce(touch)
         if self._batch.grid.cluster_size > 1 and name != "mbarrier":
-            self._clusters.complete(touch.piece)
+            self._clusters.complete(touch.buffer_access)
 
     def _check_written(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
         """Report bytes that are read and nobody has written."""
-        places = touch.piece.offsets % (touch.piece.data.size // self._batch.count)
+        places = touch.buffer_access.offsets % (touch.buffer_access.data.size // self._batch.count)
         unwritten = np.flatnonzero((before == 0) & (np.repeat(places, touch.per_thread) >= SHARED_START))
         if len(unwritten):
             self._blocks.require_separate()
@@ -205,7 +205,7 @@ class AccessCheck(Observer):
         if traits.completes_on_mbarrier:  # on which, `announce` will say
             unknown = touch.time << TIME_SHIFT | LATE | WORK | ID | flags
             self._note_write(touch, np.full(len(touch.entries), unknown))
-            self._work.add_unannounced(touch.access, touch.piece)
+            self._work.add_unannounced(touch.access, touch.buffer_access)
         elif traits.group:
             stamps = touch.stamps(LATE | PENDING)
             self._note_write(touch, stamps)
@@ -215,25 +215,25 @@ class AccessCheck(Observer):
 
     # -- global memory ---------------------------------------------------------------------------------------
 
-    def _access_global(self, access: Access, piece: BufferAccess, strong: bool) -> None:
-        shadow = self._global_shadows.get(id(piece.data))
+    def _access_global(self, access: Access, buffer_access: BufferAccess, strong: bool) -> None:
+        shadow = self._global_shadows.get(id(buffer_access.data))
         if shadow is None:
-            shadow = self._global_shadows[id(piece.data)] = Shadow(piece.data.size)
-            if piece.buffer is not None and piece.buffer.start == HEAP_START:
+            shadow = self._global_shadows[id(buffer_access.data)] = Shadow(buffer_access.data.size)
+            if buffer_access.buffer is not None and buffer_access.buffer.start == HEAP_START:
                 self._heap_shadows.append(shadow)
         traits, now, first = traits_of(access.instruction.opcode), self._time.now, self._clocks.first_thread
         flags = ATOMIC if strong else 0
         if access.kind == "read" and not traits.bypasses_l1 and self._plans.has_flags:
-            self._clocks.flags.note_loads(piece.data, piece.threads)
+            self._clocks.flags.note_loads(buffer_access.data, buffer_access.threads)
         if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
             stamp = first | now << TIME_SHIFT | flags
             load = self._loads.note(access)
-            shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp, load))
+            shadow.note_later(Read(buffer_access.offsets, access.width, buffer_access.threads, stamp, load))
             return
         shadow.note_reads()
-        entries, count = shadow.entries(piece.offsets, access.width)
-        threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
-        touch = ShadowTouch(access, piece, shadow, entries, threads, count, strong, now, first)
+        entries, count = shadow.entries(buffer_access.offsets, access.width)
+        threads = buffer_access.threads if count == 1 else np.repeat(buffer_access.threads, count)
+        touch = ShadowTouch(access, buffer_access, shadow, entries, threads, count, strong, now, first)
         if shadow.was_written and traits.constant:
             self._reports.changed_constants(touch, np.flatnonzero(shadow.writer[entries]))
         elif shadow.was_written:

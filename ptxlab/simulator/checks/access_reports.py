@@ -524,7 +524,7 @@ class AccessReports:
         first, last = span
         if touch.in_shared:
             return self.log.shared_bytes(first, last)
-        return f"bytes {first}..{last} of {touch.piece.title}"
+        return f"bytes {first}..{last} of {touch.buffer_access.title}"
 
     def _block_name(self, block: int) -> str:
         """A block, counted in the batch; those of earlier batches are negative."""

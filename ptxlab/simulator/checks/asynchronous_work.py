@@ -109,13 +109,13 @@ class AsynchronousWork:
 
     def add(self, touch: ShadowTouch, stamps: NDArray[Any]) -> None:
         """Copies that belong to the group that their threads end next; `stamps` are those of the entries."""
-        group, threads, access = touch.traits.group, touch.piece.threads, touch.access
+        group, threads, access = touch.traits.group, touch.buffer_access.threads, touch.access
         self.copies.append(
             Copies(
                 group,
                 threads,
                 self._committed[group][threads],
-                touch.piece.offsets,
+                touch.buffer_access.offsets,
                 access.width,
                 stamps[:: touch.per_thread],
                 access.kind == "read",
@@ -184,25 +184,27 @@ class AsynchronousWork:
 
     # -- copies that an mbarrier completes -------------------------------------------------------------------
 
-    def add_unannounced(self, access: Access, piece: BufferAccess) -> None:
+    def add_unannounced(self, access: Access, buffer_access: BufferAccess) -> None:
         """Copies that complete on an mbarrier, which a later access of the same instruction names."""
         self._unannounced.append(
-            _Unannounced(id(access.instruction), piece.offsets, access.width, self._keys(access, piece))
+            _Unannounced(
+                id(access.instruction), buffer_access.offsets, access.width, self._keys(access, buffer_access)
+            )
         )
 
-    def _keys(self, access: Access, piece: BufferAccess) -> NDArray[Any]:
+    def _keys(self, access: Access, buffer_access: BufferAccess) -> NDArray[Any]:
         """A number for each thread and the block, or pair of blocks, whose memory it accesses."""
-        blocks = piece.offsets // (piece.data.size // self._batch.count)
+        blocks = buffer_access.offsets // (buffer_access.data.size // self._batch.count)
         if "cta_group::2" in access.instruction.parts:  # the mbarrier may be in either block of a pair
             blocks = blocks & ~1
-        return np.asarray(piece.threads * self._batch.count + blocks)
+        return np.asarray(buffer_access.threads * self._batch.count + blocks)
 
     def announce(self, touch: ShadowTouch) -> None:
         """Copies learn which mbarrier they complete on."""
-        access, piece, shadow = touch.access, touch.piece, touch.shadow
-        pitch = piece.data.size // self._batch.count
-        keys = self._keys(access, piece)
-        places, which = np.unique(piece.offsets % pitch, return_inverse=True)
+        access, buffer_access, shadow = touch.access, touch.buffer_access, touch.shadow
+        pitch = buffer_access.data.size // self._batch.count
+        keys = self._keys(access, buffer_access)
+        places, which = np.unique(buffer_access.offsets % pitch, return_inverse=True)
         numbers = [self._clocks.work.column(place) for place in places.tolist()]
         columns = np.array(numbers, dtype=np.int64)[which]
         order = np.argsort(keys)
@@ -227,7 +229,7 @@ class AsynchronousWork:
 
     def add_wgmma(self, touch: ShadowTouch) -> NDArray[np.int64]:
         """Warpgroups start a wgmma; the stamps of the entries that it reads."""
-        notes, lanes = touch.access.pieces[0].notes, self._batch.block_lanes
+        notes, lanes = touch.access.buffer_accesses[0].notes, self._batch.block_lanes
         if "warpgroups" not in notes:
             leaders = distinct(touch.access.threads, self._batch.size)  # each reads for its warpgroup
             notes["warpgroups"] = leaders, np.unique(leaders % lanes // 128).tolist()

@@ -119,10 +119,10 @@ class ClusterOrder:
             if not wide:
                 self._unscoped_between[owner, block] = instruction
 
-    def complete(self, piece: BufferAccess) -> None:
+    def complete(self, buffer_access: BufferAccess) -> None:
         """Asynchronous instructions name mbarriers that they arrive at, perhaps those of other blocks."""
-        owners, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
-        remote = owners != piece.threads // self._batch.block_lanes
+        owners, places = np.divmod(buffer_access.offsets, buffer_access.data.size // self._batch.count)
+        remote = owners != buffer_access.threads // self._batch.block_lanes
         self._completions.update(zip(owners[remote].tolist(), places[remote].tolist(), strict=True))
 
     def wait(self, event: Synchronisation, places: NDArray[np.int64]) -> None:
@@ -183,23 +183,23 @@ class ClusterPresence:
         self._users: dict[int, NDArray[Any]] = {}  # and which threads did
         self._instructions: dict[int, PtxInstruction] = {}  # by that time
 
-    def check(self, access: Access, piece: BufferAccess) -> None:
+    def check(self, access: Access, buffer_access: BufferAccess) -> None:
         """Report blocks whose shared memory others use before they are known to have started."""
-        owners = piece.offsets // (piece.data.size // self._batch.count)
-        users = piece.threads // self._batch.block_lanes
+        owners = buffer_access.offsets // (buffer_access.data.size // self._batch.count)
+        users = buffer_access.threads // self._batch.block_lanes
         remote = np.flatnonzero(owners != users)
         if not len(remote):
             return
         early = remote[self._clocks.last.cluster[users[remote]] == self._clocks.last.begun]
         if len(early):
             self._report.add(self._batch, Violation(
-                "absent block", access.instruction, piece.threads[early],
+                "absent block", access.instruction, buffer_access.threads[early],
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
             ))  # fmt: skip
         if access.kind == "atomic" and is_local_only(access.instruction.opcode):
             self._report.add(self._batch, Violation(
-                "not atomic", access.instruction, piece.threads[remote],
+                "not atomic", access.instruction, buffer_access.threads[remote],
                 f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
                 "ptxas makes it a load and a store",
                 remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
@@ -207,7 +207,7 @@ class ClusterPresence:
         self._used[owners[remote]] = self._clocks.time.now
         self._instructions[self._clocks.time.now] = access.instruction
         for owner in np.unique(owners[remote]).tolist():
-            self._users[owner] = piece.threads[remote[owners[remote] == owner]]
+            self._users[owner] = buffer_access.threads[remote[owners[remote] == owner]]
 
     def may_be_absent(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether others are in another block, which is not known to have started."""

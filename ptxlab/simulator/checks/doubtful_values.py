@@ -83,8 +83,8 @@ class DoubtfulValues(Observer):
 
     def end(self) -> None:
         """Doubtful values in arrays of the caller, and in variables of the module, are handed back."""
-        for piece, taints in self._memory.values():
-            if piece.buffer is None or piece.buffer.owner == "runtime":
+        for buffer_access, taints in self._memory.values():
+            if buffer_access.buffer is None or buffer_access.buffer.owner == "runtime":
                 continue
             for number in _origins_in(taints):
                 origin = self._origins[number]
@@ -482,29 +482,29 @@ class DoubtfulValues(Observer):
         doubtful = bool(live) and not live.keys().isdisjoint(flow.stored)
         if not doubtful and not self._memory:
             return
-        for piece in access.pieces:
-            known = self._memory.get(id(piece.data))
-            if known is not None and known[1].size != piece.data.size:
+        for buffer_access in access.buffer_accesses:
+            known = self._memory.get(id(buffer_access.data))
+            if known is not None and known[1].size != buffer_access.data.size:
                 known = None
             if access.kind in ("read", "atomic") and known is not None:
-                self._load(access, flow, piece, known[1])
+                self._load(access, flow, buffer_access, known[1])
             if access.kind in ("write", "atomic") and (doubtful or known is not None):
-                self._store(access, flow, live, piece, known)
+                self._store(access, flow, live, buffer_access, known)
 
-    def printed(self, instruction: PtxInstruction, piece: BufferAccess) -> None:
+    def printed(self, instruction: PtxInstruction, buffer_access: BufferAccess) -> None:
         """What is printed matters."""
-        known = self._memory.get(id(piece.data))
-        if known is None or known[1].size != piece.data.size:
+        known = self._memory.get(id(buffer_access.data))
+        if known is None or known[1].size != buffer_access.data.size:
             return
-        for number in np.unique(known[1][piece.offsets]).tolist():
+        for number in np.unique(known[1][buffer_access.offsets]).tolist():
             if number:
-                self._report_use(number, piece.threads[:1], instruction, "prints it")
+                self._report_use(number, buffer_access.threads[:1], instruction, "prints it")
 
     def _hand_over(self, access: Access) -> None:
         """Arguments and results of functions that are not inlined are not followed: a race matters there."""
         flow = self._plans.flow(access.instruction)
         live = self._live.get(flow.function) or {}
-        lanes = np.concatenate([piece.threads for piece in access.pieces])
+        lanes = np.concatenate([buffer_access.threads for buffer_access in access.buffer_accesses])
         for register in live.keys() & set(flow.stored):
             taints = live[register][lanes]
             for number in _origins_in(taints):
@@ -512,21 +512,21 @@ class DoubtfulValues(Observer):
                 if violation is not None and violation.kind in ("race", "narrow scope"):
                     self._report_use(number, lanes[taints == number], access.instruction, "hands it over")
 
-    def _load(self, access: Access, flow: Flow, piece: BufferAccess, taints: _Taints) -> None:
-        loaded = taints[piece.offsets[:, None] + np.arange(access.width)]
+    def _load(self, access: Access, flow: Flow, buffer_access: BufferAccess, taints: _Taints) -> None:
+        loaded = taints[buffer_access.offsets[:, None] + np.arange(access.width)]
         if not loaded.any():
             return
         instruction = access.instruction
         if access.proxy == "async" and instruction.parts[0] != "wgmma":
-            self._report_uses(loaded.max(axis=1), piece.threads, instruction, "copies it")
+            self._report_uses(loaded.max(axis=1), buffer_access.threads, instruction, "copies it")
             return
         if instruction.parts[0] in ("ld", "ldu", "atom") and flow.writes:
             by_element = loaded.reshape(len(loaded), len(flow.writes), -1).max(axis=2)
             for register, column in zip(flow.writes, by_element.T, strict=True):
-                self._mark(flow.function, register, piece.threads, column)
+                self._mark(flow.function, register, buffer_access.threads, column)
             return
         for number in _origins_in(loaded):
-            threads = piece.threads[(loaded == number).any(axis=1)]
+            threads = buffer_access.threads[(loaded == number).any(axis=1)]
             for register, lanes in _destinations(instruction, flow, threads):
                 self._mark(flow.function, register, lanes, np.int32(number))
 
@@ -535,10 +535,10 @@ class DoubtfulValues(Observer):
         access: Access,
         flow: Flow,
         live: dict[int, _Taints],
-        piece: BufferAccess,
+        buffer_access: BufferAccess,
         known: tuple[BufferAccess, _Taints] | None,
     ) -> None:
-        instruction, threads = access.instruction, piece.threads
+        instruction, threads = access.instruction, buffer_access.threads
         count = max(len(flow.stored), 1)
         if access.width % count or instruction.parts[0] == "stmatrix":
             count = 1
@@ -554,8 +554,8 @@ class DoubtfulValues(Observer):
         if known is None and not values.any():
             return
         if known is None:
-            known = piece, np.zeros(piece.data.size, dtype=np.int32)
-            self._memory[id(piece.data)] = known
+            known = buffer_access, np.zeros(buffer_access.data.size, dtype=np.int32)
+            self._memory[id(buffer_access.data)] = known
         if access.space == "global":
             for number in _origins_in(values):
                 origin = self._origins[number]
@@ -563,7 +563,7 @@ class DoubtfulValues(Observer):
                 if origin.storers is None:
                     origin.storers = np.zeros(self._batch.size // 32, dtype=np.bool_)
                 origin.storers[threads[(values == number).any(axis=1)] >> 5] = True
-        places = piece.offsets[:, None] + np.arange(access.width)
+        places = buffer_access.offsets[:, None] + np.arange(access.width)
         fresh = np.repeat(values, access.width // count, axis=1)
         if access.kind == "atomic":
             fresh = np.maximum(fresh, known[1][places])

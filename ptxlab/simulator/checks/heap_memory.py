@@ -104,20 +104,20 @@ class HeapCheck(Observer):
         """Report accesses to bytes of the heap that are not given out."""
         if access.space != "global":
             return
-        for piece in access.pieces:
-            if piece.buffer is not None and piece.buffer.start == HEAP_START:
-                self._check(access, piece)
+        for buffer_access in access.buffer_accesses:
+            if buffer_access.buffer is not None and buffer_access.buffer.start == HEAP_START:
+                self._check(access, buffer_access)
 
-    def _check(self, access: Access, piece: BufferAccess) -> None:
+    def _check(self, access: Access, buffer_access: BufferAccess) -> None:
         # An allocation fills each 16-byte granule from its start, so checking the last byte of an access in
         # each granule is enough.
         lasts = [*range(ALIGNMENT - 1, access.width - 1, ALIGNMENT), access.width - 1]
-        self._grow(piece.data.size)
-        states = self._state[piece.offsets[:, None] + np.array(lasts)]
+        self._grow(buffer_access.data.size)
+        states = self._state[buffer_access.offsets[:, None] + np.array(lasts)]
         wrong = np.flatnonzero((states != _GIVEN).any(axis=1))
         if not len(wrong):
             return
-        first = int(piece.offsets[wrong[0]]) + HEAP_START
+        first = int(buffer_access.offsets[wrong[0]]) + HEAP_START
         verb = {"read": "read{s}", "write": "write{s}"}.get(access.kind, "update{s}")
         bytes_text = f"{access.width} byte{'s' if access.width > 1 else ''}"
         what = f"{{who}} {verb} {bytes_text} at 0x{first:x}, which malloc did not give out"
@@ -131,7 +131,7 @@ class HeapCheck(Observer):
                 what += f", which {line_text(other)} has freed"
                 remedy = f"free them after {line_name(access.instruction)}"
         self._report.add(self._batch, Violation(
-            "heap memory", access.instruction, piece.threads[wrong], what,
+            "heap memory", access.instruction, buffer_access.threads[wrong], what,
             remedy=remedy, other=other, space="global", addresses=(first, first + access.width - 1),
         ))  # fmt: skip
 

@@ -130,12 +130,12 @@ class ProxyFences:
 
     def check_mbarriers(self, touch: ShadowTouch) -> None:
         """Report mbarriers that something asynchronous arrives at without a fence after mbarrier.init."""
-        clocks, piece = self._clocks, touch.piece
-        blocks, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
+        clocks, buffer_access = self._clocks, touch.buffer_access
+        blocks, places = np.divmod(buffer_access.offsets, buffer_access.data.size // self._batch.count)
         for place in sorted(self._initialised.keys() & set(places.tolist())):
             instruction, threads, times = self._initialised[place]
             here = places == place
-            writers, when, issuers = threads[blocks[here]], times[blocks[here]], piece.threads[here]
+            writers, when, issuers = threads[blocks[here]], times[blocks[here]], buffer_access.threads[here]
             fenced = np.maximum(clocks.proxies.fenced, clocks.proxies.init_fenced)[writers] >= when
             fenced |= clocks.proxies.covers(issuers, writers, when, 1)
             bad = np.flatnonzero(~fenced & (when > 0))

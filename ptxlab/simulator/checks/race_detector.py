@@ -227,9 +227,9 @@ class RaceDetector:
         stale = clocks.flags.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            stale |= clocks.flags.may_be_old(touch.piece.data, threads, times) | clocks.flags.were_read_by(
-                threads, "relaxed"
-            )
+            stale |= clocks.flags.may_be_old(
+                touch.buffer_access.data, threads, times
+            ) | clocks.flags.were_read_by(threads, "relaxed")
         stale = stale & elsewhere | clocks.flags.were_read_by(threads, "cas", in_block=True)
         for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
             for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
@@ -292,7 +292,7 @@ class RaceDetector:
 
 def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
     """The entries where a store changes the bytes: equal values do no harm."""
-    content, data = touch.content, touch.piece.data
+    content, data = touch.content, touch.buffer_access.data
     if content is None:
         return which
     late = before[which] & (PENDING | WORK) != 0 if touch.in_shared else np.False_

@@ -119,7 +119,7 @@ class ReleaseAcquire:
     >>> memory, (thread_0, thread_32) = np.zeros(4, np.uint8), np.array([[0], [32]])
     >>> def access(kind, thread):
     ...     word = BufferAccess(None, memory, np.array([0]), thread)
-    ...     return Access(None, kind, "global", thread, np.array([0]), 4, pieces=[word])
+    ...     return Access(None, kind, "global", thread, np.array([0]), 4, buffer_accesses=[word])
     >>> flags = ReleaseAcquire(batch, in_block=False)
     >>> flags.fence(thread_0 >> 5, 2, barriers[:, 0], barriers, acquires=True)
     >>> flags.write(access("write", thread_0), 3, barriers[:, 0], named_barriers=False, nearer=None)
@@ -221,13 +221,15 @@ class ReleaseAcquire:
         writers = np.flatnonzero(np.bincount(warps))
         self._publish(writers, block_time, named_barriers)
         self._release(writers, block_time, named_barriers, nearer)
-        for piece in access.pieces:
-            released = self._released[piece.threads >> 5]
-            if id(piece.data) not in self._flags:
+        for buffer_access in access.buffer_accesses:
+            released = self._released[buffer_access.threads >> 5]
+            if id(buffer_access.data) not in self._flags:
                 if not released.any():
                     continue
-                self._flags[id(piece.data)] = np.zeros(piece.data.size // _WORD + 4, dtype=np.int32)
-            self._put(access, piece, released)
+                self._flags[id(buffer_access.data)] = np.zeros(
+                    buffer_access.data.size // _WORD + 4, dtype=np.int32
+                )
+            self._put(access, buffer_access, released)
         if self._times.is_full:
             self._times.keep([self.known, self.seen, self._at_fence, self._released, *self._flags.values()])
 
@@ -285,10 +287,10 @@ class ReleaseAcquire:
                 np.maximum.at(row, members, np.repeat(writes, self._warps))
             (self._released[writer],) = self._times.add(row[None], block)
 
-    def _put(self, access: Access, piece: BufferAccess, released: _Rows) -> None:
+    def _put(self, access: Access, buffer_access: BufferAccess, released: _Rows) -> None:
         """Put on flags what their writers release; in one block, flags keep what the last block released."""
-        times, flags = self._times, self._flags[id(piece.data)]
-        words, rows = _by_words(piece, access.width, released)
+        times, flags = self._times, self._flags[id(buffer_access.data)]
+        words, rows = _by_words(buffer_access, access.width, released)
         if access.kind == "atomic":
             before = flags[words]
             if self._in_block:
@@ -311,11 +313,11 @@ class ReleaseAcquire:
         self.read_flag[warps] = time
         if acquires and self.any_published:
             self.acquired[warps] = time
-        for piece in access.pieces:
-            flags = self._flags.get(id(piece.data))
+        for buffer_access in access.buffer_accesses:
+            flags = self._flags.get(id(buffer_access.data))
             if flags is None:
                 continue
-            words, readers = _by_words(piece, access.width, piece.threads >> 5)
+            words, readers = _by_words(buffer_access, access.width, buffer_access.threads >> 5)
             rows = flags[words]
             if self._in_block:
                 rows = np.where(self._times.block[rows] == readers // self._warps, rows, 0).astype(np.int32)
@@ -366,7 +368,7 @@ def turns(access: Access) -> list[Access]:
 
     Warps take turns at a word, and each sees what those before it have put there.
     """
-    orders = [_turns_at_words(piece, access.width) for piece in access.pieces]
+    orders = [_turns_at_words(buffer_access, access.width) for buffer_access in access.buffer_accesses]
     count = 1 + max((int(order.max(initial=0)) for order in orders), default=0)
     if count == 1:
         return [access]
@@ -374,20 +376,23 @@ def turns(access: Access) -> list[Access]:
         return []
     parts: list[Access] = []
     for turn in range(count):
-        pieces = [
+        buffer_accesses = [
             replace(
-                piece, chosen=None, offsets=piece.offsets[order == turn], threads=piece.threads[order == turn]
+                buffer_access,
+                chosen=None,
+                offsets=buffer_access.offsets[order == turn],
+                threads=buffer_access.threads[order == turn],
             )
-            for piece, order in zip(access.pieces, orders, strict=True)
+            for buffer_access, order in zip(access.buffer_accesses, orders, strict=True)
         ]
-        threads = np.concatenate([piece.threads for piece in pieces])
-        parts.append(replace(access, threads=threads, pieces=pieces))
+        threads = np.concatenate([buffer_access.threads for buffer_access in buffer_accesses])
+        parts.append(replace(access, threads=threads, buffer_accesses=buffer_accesses))
     return parts
 
 
-def _turns_at_words(piece: BufferAccess, width: int) -> NDArray[np.int64]:
+def _turns_at_words(buffer_access: BufferAccess, width: int) -> NDArray[np.int64]:
     """For each thread, how many warps before its own access the same word."""
-    words, warps = piece.offsets // max(width, _WORD), piece.threads >> 5
+    words, warps = buffer_access.offsets // max(width, _WORD), buffer_access.threads >> 5
     order = np.lexsort((warps, words))
     new_word = np.diff(words[order], prepend=-1) != 0
     new_warp = (np.diff(warps[order], prepend=-1) != 0) & ~new_word
@@ -399,10 +404,10 @@ def _turns_at_words(piece: BufferAccess, width: int) -> NDArray[np.int64]:
 
 
 def _by_words(
-    piece: BufferAccess, width: int, values: NDArray[Any]
+    buffer_access: BufferAccess, width: int, values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The words that threads access, thread by thread, and a value for each."""
-    words = piece.offsets // _WORD
+    words = buffer_access.offsets // _WORD
     count = -(-width // _WORD)
     if count > 1:
         words = (words[:, None] + np.arange(count)).reshape(-1)

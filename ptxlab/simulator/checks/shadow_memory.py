@@ -212,12 +212,12 @@ class Shadow:
         for name in _RECORDS:
             getattr(self, name)[chosen] = 0
 
-    def entries_of(self, piece: BufferAccess, width: int) -> tuple[NDArray[np.int64], int]:
-        """As `entries`, kept for a piece of an access, which may be repeated."""
-        kept = piece.notes.get("entries")
+    def entries_of(self, buffer_access: BufferAccess, width: int) -> tuple[NDArray[np.int64], int]:
+        """As `entries`, kept for the access to a buffer, which may be repeated."""
+        kept = buffer_access.notes.get("entries")
         if kept is None or kept[:2] != (self._shift, width):
-            entries, count = self.entries(piece.offsets, width)
-            kept = piece.notes["entries"] = self._shift, width, entries, count
+            entries, count = self.entries(buffer_access.offsets, width)
+            kept = buffer_access.notes["entries"] = self._shift, width, entries, count
         return kept[2], kept[3]
 
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
@@ -240,10 +240,10 @@ class Shadow:
 
 
 class ShadowTouch(NamedTuple):
-    """An access to one piece of memory: the entries of its shadow, and the thread that accesses each."""
+    """An access to one buffer: the entries of its shadow, and the thread that accesses each."""
 
     access: Access
-    piece: BufferAccess
+    buffer_access: BufferAccess
     shadow: Shadow
     entries: NDArray[Any]
     threads: NDArray[Any]  # of each entry
@@ -275,7 +275,7 @@ class ShadowTouch(NamedTuple):
         """The bytes that a store writes, [entries, bytes of an entry]; None where they are not known."""
         if not self.access.values:
             return None
-        chosen = self.piece.chosen
+        chosen = self.buffer_access.chosen
         values = [value if chosen is None else value[chosen] for value in self.access.values]
         return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.grain)
 
@@ -298,7 +298,7 @@ class ShadowTouch(NamedTuple):
     @property
     def owners(self) -> NDArray[np.int64]:
         """The owner of each entry; only for an access that has owners."""
-        owners, chosen = self.access.owners, self.piece.chosen
+        owners, chosen = self.access.owners, self.buffer_access.chosen
         assert owners is not None
         return np.repeat(owners if chosen is None else owners[chosen], self.per_thread)
 

@@ -60,7 +60,7 @@ class SharedArrays(Observer):
         limits = self._plans.arrays_of.get(id(access.instruction))
         if limits is None:
             limits = self._find_limits(access.instruction)
-        if not limits or access.pieces[0].notes.get("within") is limits:
+        if not limits or access.buffer_accesses[0].notes.get("within") is limits:
             return
         addresses, width = access.addresses, access.width
         first, last = int(addresses.min()), int(addresses.max())
@@ -71,7 +71,7 @@ class SharedArrays(Observer):
             if not inside.all():
                 self._report_outside(access, np.flatnonzero(~inside), limits)
                 return
-        access.pieces[0].notes["within"] = limits
+        access.buffer_accesses[0].notes["within"] = limits
 
     def _find_limits(self, instruction: PtxInstruction) -> tuple[SharedArray, ...]:
         """The arrays that an instruction may access; none if it is not known."""

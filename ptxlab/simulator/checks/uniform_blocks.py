@@ -35,30 +35,32 @@ class UniformBlocks:
         self.uniform = self._batch.count > 1 and self._batch.grid.cluster_size == 1
         self._clocks_agree: bool | None = None  # whether threads know the same in each block, once asked
 
-    def shadow(self, piece: BufferAccess) -> Shadow:
-        """The shadow of the shared memory that a piece of an access is in."""
+    def shadow(self, buffer_access: BufferAccess) -> Shadow:
+        """The shadow of the shared memory that an access is to."""
         if self._shadow is None:
-            size = piece.data.size // (self._batch.count if self.uniform else 1)
+            size = buffer_access.data.size // (self._batch.count if self.uniform else 1)
             self._shadow = Shadow(size, self._batch.block_lanes // 32)
         return self._shadow
 
-    def check(self, access: Access, piece: BufferAccess, check: Callable[[BufferAccess], None]) -> None:
-        """Check a piece of an access: in the first block if that is enough, otherwise in all of them."""
-        if self.uniform and not self._checked_first(access, piece, check):
+    def check(
+        self, access: Access, buffer_access: BufferAccess, check: Callable[[BufferAccess], None]
+    ) -> None:
+        """Check an access: in the first block if that is enough, otherwise in all of them."""
+        if self.uniform and not self._checked_first(access, buffer_access, check):
             self.separate()
         if not self.uniform:
-            check(piece)
+            check(buffer_access)
 
     def _checked_first(
-        self, access: Access, piece: BufferAccess, check: Callable[[BufferAccess], None]
+        self, access: Access, buffer_access: BufferAccess, check: Callable[[BufferAccess], None]
     ) -> bool:
         """Check an access of the first block if all blocks make the same; whether that was enough."""
-        if "first block" not in piece.notes:
-            piece.notes["first block"] = self._first_piece(piece)
-        first = piece.notes["first block"]
+        if "first block" not in buffer_access.notes:
+            buffer_access.notes["first block"] = self._in_first_block(buffer_access)
+        first = buffer_access.notes["first block"]
         if first is None:
             return False
-        shadow = self.shadow(piece)
+        shadow = self.shadow(buffer_access)
         shadow.entries_of(first, access.width)  # it makes them as narrow as they are to be
         writer, updater = shadow.writer, shadow.updater
         if access.kind != "read":
@@ -70,20 +72,28 @@ class UniformBlocks:
             return False
         return True
 
-    def _first_piece(self, piece: BufferAccess) -> BufferAccess | None:
+    def _in_first_block(self, buffer_access: BufferAccess) -> BufferAccess | None:
         """The part of an access that the first block makes, if all others make the same."""
         blocks, lanes = self._batch.count, self._batch.block_lanes
-        count, rest = divmod(len(piece.threads), blocks)
-        if piece.chosen is not None or rest or not count:
+        count, rest = divmod(len(buffer_access.threads), blocks)
+        if buffer_access.chosen is not None or rest or not count:
             return None
         numbers = np.arange(blocks)[:, None]
-        threads, offsets = piece.threads.reshape(blocks, count), piece.offsets.reshape(blocks, count)
-        pitch = piece.data.size // blocks
+        threads, offsets = (
+            buffer_access.threads.reshape(blocks, count),
+            buffer_access.offsets.reshape(blocks, count),
+        )
+        pitch = buffer_access.data.size // blocks
         if threads[0].max() >= lanes or (offsets - offsets[0] != numbers * pitch).any():
             return None
-        if piece.threads is not self._batch.everyone and (threads - threads[0] != numbers * lanes).any():
+        if (
+            buffer_access.threads is not self._batch.everyone
+            and (threads - threads[0] != numbers * lanes).any()
+        ):
             return None
-        return BufferAccess(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.buffer)
+        return BufferAccess(
+            self._batch.everyone[:count], buffer_access.data, offsets[0], threads[0], buffer_access.buffer
+        )
 
     def separate(self) -> None:
         """From now on blocks are checked one by one: what the first did so far, all of them did."""

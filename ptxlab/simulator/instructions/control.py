@@ -224,7 +224,7 @@ def _built_in(
         for place, thread in enumerate(threads.indices):
             text, printed = formatted(machine.memory, int(formats[place]), int(values[place]), int(thread))
             counts[place] = printed.count
-            machine.printed(instruction, printed.piece)
+            machine.printed(instruction, printed.buffer_access)
             machine.launch.output(text)
         if results:
             machine.memory.set_local(threads, frame.base + context.local[results[0]], counts)
@@ -378,9 +378,9 @@ class _Arguments:
         self._at = self._start = address - LOCAL_WINDOW if address >= LOCAL_WINDOW else address
 
     @property
-    def piece(self) -> BufferAccess:
+    def buffer_access(self) -> BufferAccess:
         """The bytes of the arguments read so far."""
-        return self._memory.local_piece(self.thread, self._start, self._at)
+        return self._memory.local_access(self.thread, self._start, self._at)
 
     def next(self, dtype: str) -> int | float:
         self.count += 1

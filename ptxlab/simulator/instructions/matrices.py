@@ -234,29 +234,29 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     unit = 4 if width % 4 == 0 else 1
 
     def chunks(machine: Machine, frame: Frame, threads: Threads) -> tuple[Threads, NDArray[np.int64]]:
-        """The threads that access the pieces, and the addresses of the pieces, [warps, lines * pieces]."""
+        """The threads that access the spans, and the addresses of the spans, [warps, lines * spans]."""
         starts = place(machine, frame, threads).reshape(-1, 32)[:, 0]
         step = np.full(len(starts), length, dtype=np.int64)
         if stride is not None:
             step = stride(machine, frame, threads).reshape(-1, 32)[:, 0].astype(np.int64)
         rows = starts[:, None] + np.arange(lines) * (step * bits // 8)[:, None]
-        pieces = (rows[:, :, None] + np.arange(0, width, unit)).reshape(len(starts), -1)
+        spans = (rows[:, :, None] + np.arange(0, width, unit)).reshape(len(starts), -1)
         first = threads.indices.reshape(-1, 32)[:, 0]
-        return Threads.listed(threads.batch, np.repeat(first, pieces.shape[1])), pieces
+        return Threads.listed(threads.batch, np.repeat(first, spans.shape[1])), spans
 
     def load(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
-        accessing, pieces = chunks(machine, frame, threads)
-        (content,) = machine.memory.load(instruction, space, accessing, pieces.reshape(-1), 8 * unit)
-        rows = content.reshape(len(pieces), lines, -1).view(np.uint8)
+        accessing, spans = chunks(machine, frame, threads)
+        (content,) = machine.memory.load(instruction, space, accessing, spans.reshape(-1), 8 * unit)
+        rows = content.reshape(len(spans), lines, -1).view(np.uint8)
         scatter(writes, frame, threads, loaded_registers(form, rows))
 
     def store(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
-        accessing, pieces = chunks(machine, frame, threads)
+        accessing, spans = chunks(machine, frame, threads)
         rows = stored_rows(form, gather(reads, machine, frame, threads, 32, operand.register_type))
         content = rows.view(f"<u{unit}").reshape(-1)
-        machine.memory.store(instruction, space, accessing, pieces.reshape(-1), [content])
+        machine.memory.store(instruction, space, accessing, spans.reshape(-1), [content])
 
     return MachineStep(instruction, load if loads else store, convergent_lanes=32)
 

@@ -304,17 +304,17 @@ def _tile_places(
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
-    Returns the addresses of its pieces, their bytes, the warp that multiplies each (-1 for several), and the
+    Returns the addresses of its spans, their bytes, the warp that multiplies each (-1 for several), and the
     addresses of its chunks.
     """
     chunks, warps = tile.chunks(code)
     starts, width = np.unique(chunks), CHUNK.itemsize
     while width < _WIDEST_PIECE and len(starts) % 2 == 0:
         if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
-            break  # not all of them are halves of wider pieces
+            break  # not all of them are halves of wider spans
         starts, width = starts[::2], 2 * width
-    pieces = np.searchsorted(starts, chunks, side="right") - 1
+    spans = np.searchsorted(starts, chunks, side="right") - 1
     owners = np.empty(len(starts), np.int64)
-    owners[pieces] = warps
-    owners[pieces[owners[pieces] != warps]] = -1  # rows of several warps
+    owners[spans] = warps
+    owners[spans[owners[spans] != warps]] = -1  # rows of several warps
     return starts, width, owners, chunks

@@ -166,7 +166,7 @@ class Recorder(Observer):
         """Warps read or write memory, or the counts of mbarriers."""
         instruction, parts = access.instruction, access.instruction.parts
         if "mbarrier" in (access.proxy, access.kind):
-            places = access.pieces[0].offsets if access.pieces else access.addresses
+            places = access.buffer_accesses[0].offsets if access.buffer_accesses else access.addresses
             self._barriers = access.threads, places
             if access.kind != "read" and "init" not in parts:
                 self._signal(self.numbers[id(instruction)], access.threads, places)
