@@ -54,18 +54,18 @@ _ATTRIBUTE_BYTES = 72  # of a cudaLaunchAttribute
 _MAX_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
-_KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
-_DUMPS: list[tempfile.TemporaryDirectory[str]] = []  # where compilations write their PTX, the newest last
-_PTX_PATHS: list[str] = []  # of compilations, the newest last
-_LIBRARIES: list[ctypes.c_void_p] = []  # they must outlive the host code
 
 
 class _Call(threading.local):
-    """The call of host code in this thread: its arrays by address, and errors until it returns."""
+    """The call of host code in this thread: its arrays by address, and errors until it returns.
+
+    `ptx_path` is where this thread's newest compilation writes its PTX.
+    """
 
     def __init__(self) -> None:
         self.arrays: dict[int, np.ndarray[Any, Any]] = {}
         self.errors: list[BaseException] = []
+        self.ptx_path = ""
 
 
 _CALL = _Call()
@@ -87,33 +87,8 @@ class _Config(ctypes.Structure):
 # -- the CUDA runtime, as the host code calls it -------------------------------------------------------------
 
 
-def _get_kernel(out: int, library: int, name: int) -> int:
-    kernel_name = ctypes.string_at(name).decode()
-    entry = re.compile(rf"\.entry {re.escape(kernel_name)}\(")
-    ptx = next((ptx for ptx, _ in reversed(_KERNELS) if entry.search(ptx)), None)
-    if ptx is None:
-        return _FAILED
-    with CHANGING:
-        _KERNELS.append((ptx, kernel_name))
-        ctypes.c_uint64.from_address(out).value = len(_KERNELS)
-    return 0
-
-
 def _load_library(out: int, *_: int) -> int:
     ctypes.c_uint64.from_address(out).value = 1  # any handle: it is not used
-    return 0
-
-
-def _init_library_once(state: int, init: int, load: int, set_error: int) -> int:
-    """Functions with TVM FFI call this first: the host code loads its kernels onto the only device."""
-    loaded = ctypes.c_int64.from_address(state)
-    if not loaded.value:
-        library = ctypes.c_void_p()
-        _LIBRARIES.append(library)
-        place, result = ctypes.c_void_p, ctypes.c_int32
-        ctypes.CFUNCTYPE(result, place)(init)(ctypes.addressof(library))
-        ctypes.CFUNCTYPE(result, place, ctypes.c_int32)(load)(ctypes.addressof(library), 0)
-        loaded.value = 1
     return 0
 
 
@@ -132,53 +107,116 @@ def _set_to_one(out: int, *_: int) -> int:
     return 0
 
 
-def _launch(config: int, handle: int, parameters: int) -> int:
-    launch = _Config.from_address(config)
-    cluster = None
-    for number in range(launch.attribute_count):
-        attribute = launch.attributes + number * _ATTRIBUTE_BYTES
-        if ctypes.c_uint32.from_address(attribute).value == _CLUSTER:
-            cluster = tuple((ctypes.c_uint32 * 3).from_address(attribute + 8))
-    return _simulated(handle, tuple(launch.grid), tuple(launch.block), launch.shared, parameters, cluster)
+class _HostCode:
+    """The host code of one compilation, with its PTX: another one may have a kernel of the same name.
 
+    The handle of a kernel is the number of its name, from 1 on.
+    """
 
-def _launch_plain(
-    handle: int, x: int, y: int, z: int, bx: int, by: int, bz: int, parameters: int, shared: int, stream: int
-) -> int:
-    return _simulated(handle, (x, y, z), (bx, by, bz), shared, parameters, None)
+    def __init__(self, ptx: str) -> None:
+        self.ptx = ptx
+        self.names: list[str] = []
+        self.libraries: list[ctypes.c_void_p] = []  # they must outlive the host code, as the callbacks
+        self.callbacks: dict[tuple[str, str], Any] = {}
+        #: Functions of the CUDA runtime that do something here; all others return success.
+        self.functions: dict[str, Callable[..., int]] = {
+            "_cudaLibraryLoadData": _load_library,
+            "_cudaLibraryGetKernel": self._get_kernel,
+            "_cudaDeviceGetAttribute": _device_attribute,
+            "_cudaGetDevice": _set_to_zero,
+            "_cuKernelGetAttribute": _set_to_zero,
+            "_cudaOccupancyMaxActiveBlocksPerMultiprocessor": _set_to_one,
+            "_cuTensorMapEncodeTiled": _encode_map,
+            "_cudaLaunchKernelEx": self._launch,
+            "_cudaLaunchKernel": self._launch_plain,
+            "cuda_dialect_init_library_once": self._init_library_once,
+        }
 
+    def _get_kernel(self, out: int, library: int, name: int) -> int:
+        kernel_name = ctypes.string_at(name).decode()
+        if not re.search(rf"\.entry {re.escape(kernel_name)}\(", self.ptx):
+            _CALL.errors.append(
+                PtxlabError(
+                    f"the kernel {kernel_name} is not in the PTX that CuTe DSL wrote when it compiled this "
+                    "function: compile it again, inside ptxlab.simulating()"
+                )
+            )
+            return _FAILED
+        with CHANGING:
+            self.names.append(kernel_name)
+            ctypes.c_uint64.from_address(out).value = len(self.names)
+        return 0
 
-def _simulated(
-    handle: int,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared: int,
-    parameters: int,
-    cluster: tuple[int, ...] | None,
-) -> int:
-    session = current_session()
-    if session is None:  # a stored error would never be raised
-        warnings.warn(
-            "this function was compiled inside ptxlab.simulating(), which is over: call it inside again, or "
-            "compile it anew for a GPU",
-            stacklevel=2,
+    def _init_library_once(self, state: int, init: int, load: int, set_error: int) -> int:
+        """Functions with TVM FFI call this first: the host code loads its kernels onto the only device."""
+        loaded = ctypes.c_int64.from_address(state)
+        if not loaded.value:
+            library = ctypes.c_void_p()
+            self.libraries.append(library)
+            place, result = ctypes.c_void_p, ctypes.c_int32
+            ctypes.CFUNCTYPE(result, place)(init)(ctypes.addressof(library))
+            ctypes.CFUNCTYPE(result, place, ctypes.c_int32)(load)(ctypes.addressof(library), 0)
+            loaded.value = 1
+        return 0
+
+    def _launch(self, config: int, handle: int, parameters: int) -> int:
+        launch = _Config.from_address(config)
+        cluster = None
+        for number in range(launch.attribute_count):
+            attribute = launch.attributes + number * _ATTRIBUTE_BYTES
+            if ctypes.c_uint32.from_address(attribute).value == _CLUSTER:
+                cluster = tuple((ctypes.c_uint32 * 3).from_address(attribute + 8))
+        return self._simulated(
+            handle, tuple(launch.grid), tuple(launch.block), launch.shared, parameters, cluster
         )
-        return _FAILED
-    try:
-        kernel = _kernel(*_KERNELS[handle - 1], session.adapter_cache)
-        variables = kernel.function.parameters
-        addresses = (ctypes.c_void_p * len(variables)).from_address(parameters) if variables else ()
-        contents = [
-            ctypes.string_at(address, variable.size)
-            for address, variable in zip(addresses, variables, strict=True)
-        ]
-        memory = HostMemory(list(_CALL.arrays.values()), _decoded_map, search=True)
-        arguments = memory.arguments(kernel.function, contents)
-        session.simulate(kernel, grid, block, arguments, shared, cluster)
-    except BaseException as error:
-        _CALL.errors.append(error)
-        return _FAILED
-    return 0
+
+    def _launch_plain(
+        self,
+        handle: int,
+        x: int,
+        y: int,
+        z: int,
+        bx: int,
+        by: int,
+        bz: int,
+        parameters: int,
+        shared: int,
+        stream: int,
+    ) -> int:
+        return self._simulated(handle, (x, y, z), (bx, by, bz), shared, parameters, None)
+
+    def _simulated(
+        self,
+        handle: int,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        shared: int,
+        parameters: int,
+        cluster: tuple[int, ...] | None,
+    ) -> int:
+        session = current_session()
+        if session is None:  # a stored error would never be raised
+            warnings.warn(
+                "this function was compiled inside ptxlab.simulating(), which is over: call it inside again, "
+                "or compile it anew for a GPU",
+                stacklevel=2,
+            )
+            return _FAILED
+        try:
+            kernel = _kernel(self.ptx, self.names[handle - 1], session.adapter_cache)
+            variables = kernel.function.parameters
+            addresses = (ctypes.c_void_p * len(variables)).from_address(parameters) if variables else ()
+            contents = [
+                ctypes.string_at(address, variable.size)
+                for address, variable in zip(addresses, variables, strict=True)
+            ]
+            memory = HostMemory(list(_CALL.arrays.values()), _decoded_map, search=True)
+            arguments = memory.arguments(kernel.function, contents)
+            session.simulate(kernel, grid, block, arguments, shared, cluster)
+        except BaseException as error:
+            _CALL.errors.append(error)
+            return _FAILED
+        return 0
 
 
 def _kernel(ptx: str, name: str | None, cache: dict[object, Any]) -> Kernel:
@@ -269,25 +307,13 @@ def _decoded_map(content: bytes) -> TensorMap | None:
     return map_of_memory(name, address, sizes.tolist(), strides.tolist(), box[:rank], flags >> 13 & 3)
 
 
-#: Functions of the CUDA runtime that do something here; all others return success.
-_FUNCTIONS: dict[str, Callable[..., int]] = {
-    "_cudaLibraryLoadData": _load_library,
-    "_cudaLibraryGetKernel": _get_kernel,
-    "_cudaDeviceGetAttribute": _device_attribute,
-    "_cudaGetDevice": _set_to_zero,
-    "_cuKernelGetAttribute": _set_to_zero,
-    "_cudaOccupancyMaxActiveBlocksPerMultiprocessor": _set_to_one,
-    "_cuTensorMapEncodeTiled": _encode_map,
-    "_cudaLaunchKernelEx": _launch,
-    "_cudaLaunchKernel": _launch_plain,
-    "cuda_dialect_init_library_once": _init_library_once,
-}
 _C_TYPES: dict[str, Any] = {"!llvm.ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
-_CALLBACKS: dict[tuple[str, str], Any] = {}  # they must outlive the host code
+#: Of all compilations: compiled functions may outlive the session, and their host code calls these.
+_HOST_CODE: list[_HostCode] = []
 _DECLARED = re.compile(r"@(_cu\w+|cuda_dialect_(?:un)?\w+_once)\(([^)]*)\)( -> i32)?")
 
 
-def _with_python_functions(module: Any) -> None:
+def _with_python_functions(module: Any, host_code: _HostCode) -> None:
     """Give the declared functions of the CUDA runtime a body that calls Python."""
     for operation in list(module.body.operations):
         if operation.operation.name != "llvm.func" or len(operation.regions[0].blocks):
@@ -299,10 +325,10 @@ def _with_python_functions(module: Any) -> None:
         if any(type_name not in _C_TYPES for type_name in types):
             continue
         key = (name, match[2])
-        if key not in _CALLBACKS:
+        if key not in host_code.callbacks:
             prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[type_name] for type_name in types))
-            _CALLBACKS[key] = prototype(_FUNCTIONS.get(name, lambda *_: 0))
-        address = ctypes.cast(_CALLBACKS[key], ctypes.c_void_p).value
+            host_code.callbacks[key] = prototype(host_code.functions.get(name, lambda *_: 0))
+        address = ctypes.cast(host_code.callbacks[key], ctypes.c_void_p).value
         formal = ", ".join(f"%a{number}: {type_name}" for number, type_name in enumerate(types))
         actual = ", ".join(f"%a{number}" for number in range(len(types)))
         text = (
@@ -376,20 +402,27 @@ def _as_global(capsule: Any) -> None:
     ctypes.c_int32.from_address(get(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
 
 
-@in_session
-def _settings(session: Session, former: Former, options: Any, envar: Any, function_name: str) -> None:
-    options.options[compiler.KeepPTX].value = True
-    options.options[compiler.GenerateLineInfo].value = True
-    options.options[compiler.DumpDir].value = _DUMPS[-1].name
-    former(options, envar, function_name[:100])
-    _PTX_PATHS.append(options.full_ptx_path)
+def _settings(folder: str) -> Callable[[Former], Callable[..., Any]]:
+    """The options of a compilation, which writes its PTX into a folder."""
+
+    @in_session
+    def settings(session: Session, former: Former, options: Any, envar: Any, function_name: str) -> None:
+        options.options[compiler.KeepPTX].value = True
+        options.options[compiler.GenerateLineInfo].value = True
+        options.options[compiler.DumpDir].value = folder
+        former(options, envar, function_name[:100])
+        _CALL.ptx_path = options.full_ptx_path
+        Path(_CALL.ptx_path).unlink(missing_ok=True)  # of a function of the same name
+
+    return settings
 
 
 @in_session
 def _jit(session: Session, former: Former, self: Any, module: Any, *rest: Any, **named: Any) -> Any:
-    texts = [path.read_text() for path in map(Path, _PTX_PATHS[-1:]) if path.exists()]
-    _KERNELS.extend((text.rstrip("\0"), "") for text in texts)
-    _with_python_functions(module)
+    path = Path(_CALL.ptx_path)
+    host_code = _HostCode(path.read_text().rstrip("\0") if path.is_file() else "")
+    _HOST_CODE.append(host_code)
+    _with_python_functions(module, host_code)
     return former(self, module, *rest, **named)
 
 
@@ -437,14 +470,19 @@ def _clusters(hardware: Any, cluster_size: int, stream: Any = None) -> int:
     return _card().sms // cluster_size
 
 
-def _patches() -> list[Patch]:
+def _patches(folder: str) -> list[Patch]:
     environment, info = env_manager.EnvironmentVarManager, hardware_info.HardwareInfo
     executor = cuda_jit_executor.CudaDialectJitCompiledFunction
     tensor, dsl = runtime._Tensor, CuTeDSL._get_dsl()
     new_cache = type(dsl.jit_cache)(max_elems=dsl.envar.jit_cache_max_elems)
     patches = [
         Patch(compiler.Compiler, "jit", _jit, "host code calls Python instead of the CUDA runtime"),
-        Patch(compiler.CompileOptions, "apply_envar_settings", _settings, "the PTX is kept, with its lines"),
+        Patch(
+            compiler.CompileOptions,
+            "apply_envar_settings",
+            _settings(folder),
+            "the PTX is kept, with its lines",
+        ),
         Patch(environment, "arch", _target, "chip"),
         Patch(tensor, "__c_pointers__", _pointers, "arrays of the host are global memory of a launch"),
         Patch(tensor, "__init__", _init_tensor, "arrays of the host count as those of a GPU"),
@@ -468,14 +506,16 @@ def _patches() -> list[Patch]:
 
 def install() -> Callable[[], None]:
     """Let CuTe DSL launch on the simulator; returns a function that undoes it."""
-    restore_attributes = installed(f"CuTe DSL {cutlass.__version__}", "4.8.1", _patches())
-    _DUMPS.append(tempfile.TemporaryDirectory(prefix="ptxlab-cute-"))
+    folder = tempfile.TemporaryDirectory(prefix="ptxlab-cute-")
+    try:
+        restore_attributes = installed(f"CuTe DSL {cutlass.__version__}", "4.8.1", _patches(folder.name))
+    except BaseException:
+        folder.cleanup()
+        raise
 
     def restore() -> None:
         restore_attributes()
-        _PTX_PATHS.clear()
-        while _DUMPS:
-            _DUMPS.pop().cleanup()
+        folder.cleanup()
 
     return restore
 

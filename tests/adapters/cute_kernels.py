@@ -25,6 +25,21 @@ def add_at(x: cute.Pointer, y: cute.Pointer, out: cute.Pointer, n: cutlass.Int32
     add(*(cute.make_tensor(each, cute.make_layout(n)) for each in (x, y, out)))
 
 
+def adding(number: int):  # type: ignore[no-untyped-def]
+    """A function whose kernel has the same name for all numbers."""
+
+    @cute.kernel
+    def add_number_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
+        i = cute.arch.thread_idx()[0]
+        x[i] = x[i] + number
+
+    @cute.jit
+    def add_number(x: cute.Tensor):  # type: ignore[no-untyped-def]
+        add_number_kernel(x).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+    return add_number
+
+
 @cute.kernel
 def array_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
     i = cute.arch.thread_idx()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,22 @@ def test_a_kernel_is_found_by_its_whole_name() -> None:
         first(tensor)
     assert np.all(x == 101)
     assert [result.name for result in session.results] == ["add_one_kernel", "add_hundred_kernel"]
+
+
+def test_kernels_of_one_name_are_told_apart() -> None:
+    """Each compiled function launches the kernel of its own PTX, also after a later compilation."""
+    x = np.zeros(32, np.float32)
+    with ptxlab.simulating(show=False) as session:
+        tensor = from_dlpack(x)
+        first, second = (cute.compile(kernels.adding(number), tensor) for number in (1, 100))
+        first(tensor)
+        assert np.all(x == 1)
+        second(tensor)
+        first(tensor)
+    assert np.all(x == 102)
+    assert len({result.name for result in session.results}) == 1
+    [name] = {re.search(r"\.entry (\w+)", compiled.__ptx__)[1] for compiled in (first, second)}
+    assert name.startswith("kernel_cutlass_add_number_kernel")
 
 
 def test_pointers_without_a_tensor(arrays: tuple[Any, Any, Any]) -> None:
