@@ -1,14 +1,17 @@
 """Programs in CUDA C++ as LLVM IR, with the PTX that Clang's own back end makes of it.
 
-`python -m tests.simulator.llvm_pairs` records them again; it needs ziglang.
+`python -m tests.simulator.llvm_pairs --record` records them again, and `--seeds 0 2000` compares random
+programs that are not recorded. Both need ziglang.
 """
 
 from __future__ import annotations
 
+import argparse
 import bz2
 import importlib.util
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import ptxlab
+from ptxlab.simulator.llvm import ptx_from_llvm
 from ptxlab.simulator.result import Result
 
 from .random_cuda import Program
@@ -53,7 +57,7 @@ def compiled(source: str, options: Sequence[str] = ()) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def run(name: str, ptx: str) -> tuple[list[bytes], Result]:
+def run(name: str, ptx: str, *, check: bool = False) -> tuple[list[bytes], Result]:
     """Run a program; returns the bytes of its arrays."""
     generator = np.random.default_rng(0)
     arguments: list[object]
@@ -62,7 +66,7 @@ def run(name: str, ptx: str) -> tuple[list[bytes], Result]:
         integers = generator.integers(-(1 << 31), 1 << 31, THREADS * 16).astype(np.int32)
         integers[::3] %= 100
         floats = (generator.standard_normal(THREADS * 8) * 50).astype(np.float32)
-        results, totals = np.zeros(THREADS * 32, np.uint64), np.zeros(4, np.int32)
+        results, totals = np.zeros(THREADS * 64, np.uint64), np.zeros(96, np.int32)
         record = generator.integers(0, 100, 40, dtype=np.uint8).tobytes()
         arguments = [integers, floats, results, totals, np.int32(13), record]
     elif name == "language":
@@ -76,16 +80,48 @@ def run(name: str, ptx: str) -> tuple[list[bytes], Result]:
             generator.standard_normal(1024).astype(np.float16),
             generator.standard_normal(512).astype(np.float32), np.int32(20),
         ]  # fmt: skip
-    result = kernel.simulate(1, THREADS, *arguments, shared=1024)
+    result = kernel.simulate(1, THREADS, *arguments, shared=1024, check=check)
     return [each.tobytes() for each in arguments if isinstance(each, np.ndarray)], result
+
+
+def differs(seed: int) -> bool:
+    """Whether a random program gives other results when ptxlab translates it."""
+    name, program = f"random {seed}", Program(seed)
+    ir, ptx = compiled(program.source, program.options)
+    return run(name, ptx_from_llvm(ir, "sm_90a"))[0] != run(name, ptx)[0]
 
 
 def _record() -> None:
     sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.cu"))}
-    sources |= {f"random {seed}": Program(seed).source for seed in _SEEDS}
     pairs = {name: compiled(source) for name, source in sources.items()}
+    for seed in _SEEDS:
+        program = Program(seed)
+        pairs[f"random {seed}"] = compiled(program.source, program.options)
     _RECORDED.write_bytes(bz2.compress(json.dumps(pairs).encode()))
 
 
+def _compare(first: int, end: int) -> int:
+    """Compare the programs of some seeds; returns how many differ or are refused."""
+    failures = 0
+    for seed in range(first, end):
+        try:
+            message = "other results" if differs(seed) else ""
+        except (ptxlab.PtxlabError, subprocess.CalledProcessError) as error:
+            message = str(error)
+        if message:
+            failures += 1
+            print(f"seed {seed}: {message}", flush=True)
+        if (seed + 1 - first) % 500 == 0 or seed + 1 == end:
+            print(f"{seed + 1 - first} programs, {failures} failures", flush=True)
+    return failures
+
+
 if __name__ == "__main__":
-    _record()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "END"))
+    asked = parser.parse_args()
+    if asked.record:
+        _record()
+    if asked.seeds:
+        sys.exit(_compare(*asked.seeds) > 0)

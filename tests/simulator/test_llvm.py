@@ -10,8 +10,7 @@ import pytest
 import ptxlab
 from ptxlab.simulator.llvm import ptx_from_llvm
 
-from .llvm_pairs import compiled, recorded, run
-from .random_cuda import Program
+from .llvm_pairs import differs, recorded, run
 
 
 @pytest.mark.parametrize("name", recorded())
@@ -25,9 +24,7 @@ def test_recorded_programs(name: str) -> None:
 @pytest.mark.needs("ziglang")
 @pytest.mark.parametrize("seed", range(1000, 1004))
 def test_random_programs(seed: int) -> None:
-    name = f"random {seed}"
-    ir, ptx = compiled(Program(seed).source)
-    assert run(name, ptx_from_llvm(ir, "sm_90a"))[0] == run(name, ptx)[0]
+    assert not differs(seed)
 
 
 def _body(ir: str) -> str:
@@ -165,7 +162,7 @@ def test_hazards_name_the_line_of_the_source() -> None:
     ir, ptx = recorded()["language"]
     lines = []
     for text in (ptx_from_llvm(ir, "sm_90a"), ptx):
-        _, result = run("language", text)
+        _, result = run("language", text, check=True)
         lines.append({(hazard.kind, hazard.line) for hazard in result.hazards})
     assert lines[0] == lines[1] != set()
 
@@ -176,6 +173,10 @@ def test_hazards_name_the_line_of_the_source() -> None:
         ("call void @llvm.nvvm.unheard.of(i32 1)", "the intrinsic llvm.nvvm.unheard.of"),
         ("%x = alloca i32, i32 %n, align 4", "an array of variable size"),
         ('call void asm sideeffect "nop $0;", "x"(i32 %n)', "an operand of asm with the constraint x"),
+        ('call void asm sideeffect "nop $0;", "q"(i32 %n)', "an operand of asm with the constraint q"),
+        ("%x = atomicrmw add ptr null, i8 1 monotonic", "atomicrmw add of 8 bits"),
+        ("%x = cmpxchg ptr null, i8 0, i8 1 monotonic monotonic", "cmpxchg of 8 bits"),
+        ("%x = atomicrmw usub_cond ptr null, i32 1 monotonic", "atomicrmw usub_cond of 32 bits"),
     ],
 )
 def test_what_is_not_translated_is_refused_with_the_line(line: str, message: str) -> None:
@@ -189,6 +190,16 @@ define ptx_kernel void @k(i32 %n) !dbg !4 {{
 !5 = !DILocation(line: 7, column: 3, scope: !4)
 """
     with pytest.raises(ptxlab.PtxlabError, match=rf"kernel\.cu, line 7: {re.escape(message)}"):
+        ptx_from_llvm(ir, "sm_90a")
+
+
+def test_a_refusal_says_what_to_write_instead() -> None:
+    ir = """
+define ptx_kernel void @k(ptr %p) {
+  %x = atomicrmw add ptr %p, i8 1 monotonic
+  ret void
+}"""
+    with pytest.raises(ptxlab.PtxlabError, match="of 8 bits .*: use an atomic operation of 32 bits$"):
         ptx_from_llvm(ir, "sm_90a")
 
 

@@ -22,17 +22,12 @@ from .ir_syntax import (
     offset_of,
     size_of,
 )
-from .ptx_text import CLASS_TYPES, Code, Text, class_of, width_of
+from .ptx_text import CLASS_BITS, CLASS_TYPES, Code, Text, class_of, width_of
 
 SPACES = {0: "", 1: ".global", 3: ".shared", 4: ".const", 5: ".local", 7: ".shared::cluster", 101: ".param"}
 _SCOPES = {
-    "": "sys",
-    "device": "gpu",
-    "block": "cta",
-    "cluster": "cluster",
-    "agent": "gpu",
-    "workgroup": "cta",
-}
+    "": "sys", "device": "gpu", "block": "cta", "cluster": "cluster", "agent": "gpu", "workgroup": "cta",
+}  # fmt: skip
 _INTEGER_OPS = {
     "add": "add.s", "sub": "sub.s", "mul": "mul.lo.s", "udiv": "div.u", "sdiv": "div.s", "urem": "rem.u",
     "srem": "rem.s", "and": "and.b", "or": "or.b", "xor": "xor.b", "shl": "shl.b", "lshr": "shr.u",
@@ -49,7 +44,7 @@ _FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 _ATOMIC = {"xchg": "exch.b", "add": "add.u", "and": "and.b", "or": "or.b", "xor": "xor.b", "max": "max.s",
            "min": "min.s", "umax": "max.u", "umin": "min.u", "uinc_wrap": "inc.u", "udec_wrap": "dec.u",
            "fadd": "add.f"}  # fmt: skip
-_CONSTRAINTS = {"h": "rs", "r": "r", "l": "rd", "f": "f", "d": "fd", "b": "p", "c": "rs"}
+_CONSTRAINTS = {"h": "rs", "r": "r", "l": "rd", "f": "f", "d": "fd", "q": "rq", "b": "p", "c": "rs"}
 _UNROLLED = 128  # bytes of a `memcpy` without a loop, as in Clang's back end
 _NAME = re.compile(r"[^\w$]")
 _PLACEHOLDER = re.compile(r"\$(?:\$|(\d+)|\{(\d+)?(?::(\w+))?\})")
@@ -57,7 +52,100 @@ _IGNORED = re.compile(
     r"llvm\.(?:lifetime|dbg|assume|invariant|experimental\.noalias|donothing|sideeffect|prefetch)\b"
 )
 _SPECIAL = "llvm.nvvm.read.ptx.sreg."  # names of special registers begin so
-I1, I32, I64 = (Type("int", bits) for bits in (1, 32, 64))
+_NEW = re.compile(r"%(p|rs|rd|r|fd|f)\.\w+|\$\w+")  # registers and labels of a pattern
+_RESULT = re.compile(r"(?!st|bra|@|\$)\S+ (%\w+)")
+#: The operands of a value, one for each scalar in it.
+Operands = tuple[str, ...]
+#: Operations on two words of 64 bits. PTX shifts by more than 63 give 0, or only signs.
+_WIDE = {
+    "add": """
+        add.cc.u64 %rd.low, {a0}, {b0};
+        addc.u64 %rd.high, {a1}, {b1};""",
+    "sub": """
+        sub.cc.u64 %rd.low, {a0}, {b0};
+        subc.u64 %rd.high, {a1}, {b1};""",
+    "mul": """
+        mul.lo.u64 %rd.low, {a0}, {b0};
+        mul.hi.u64 %rd.carried, {a0}, {b0};
+        mad.lo.u64 %rd.middle, {a1}, {b0}, %rd.carried;
+        mad.lo.u64 %rd.high, {a0}, {b1}, %rd.middle;""",
+    "shl": """
+        sub.s32 %r.rest, 64, {count};
+        sub.s32 %r.beyond, {count}, 64;
+        shr.u64 %rd.near, {a0}, %r.rest;
+        shl.b64 %rd.far, {a0}, %r.beyond;
+        or.b64 %rd.carried, %rd.near, %rd.far;
+        shl.b64 %rd.shifted, {a1}, {count};
+        shl.b64 %rd.low, {a0}, {count};
+        or.b64 %rd.high, %rd.shifted, %rd.carried;""",
+    "shr": """
+        sub.s32 %r.rest, 64, {count};
+        sub.s32 %r.beyond, {count}, 64;
+        shr.u64 %rd.shifted, {a0}, {count};
+        shl.b64 %rd.carried, {a1}, %r.rest;
+        or.b64 %rd.near, %rd.shifted, %rd.carried;
+        shr.{sign}64 %rd.far, {a1}, %r.beyond;
+        setp.lt.u32 %p.near, {count}, 64;
+        selp.b64 %rd.low, %rd.near, %rd.far, %p.near;
+        shr.{sign}64 %rd.high, {a1}, {count};""",
+    # where the sign is -1
+    "negate": """
+        xor.b64 %rd.flipped0, {a0}, {sign};
+        xor.b64 %rd.flipped1, {a1}, {sign};
+        sub.cc.u64 %rd.low, %rd.flipped0, {sign};
+        subc.u64 %rd.high, %rd.flipped1, {sign};""",
+    # bit by bit; from the top, the bits of the dividend leave the quotient's words for those of the rest
+    "divide": """
+        mov.u64 %rd.low, {a0};
+        mov.u64 %rd.high, {a1};
+        mov.u64 %rd.rest0, 0;
+        mov.u64 %rd.rest1, 0;
+        mov.u32 %r.count, 128;
+        $begin:
+        shr.u64 %rd.bit, %rd.rest0, 63;
+        shl.b64 %rd.rest1, %rd.rest1, 1;
+        or.b64 %rd.rest1, %rd.rest1, %rd.bit;
+        shr.u64 %rd.bit, %rd.high, 63;
+        shl.b64 %rd.rest0, %rd.rest0, 1;
+        or.b64 %rd.rest0, %rd.rest0, %rd.bit;
+        shr.u64 %rd.bit, %rd.low, 63;
+        shl.b64 %rd.high, %rd.high, 1;
+        or.b64 %rd.high, %rd.high, %rd.bit;
+        shl.b64 %rd.low, %rd.low, 1;
+        setp.lt.u64 %p.less, %rd.rest0, {b0};
+        setp.eq.and.u64 %p.less, %rd.rest1, {b1}, %p.less;
+        setp.lt.or.u64 %p.less, %rd.rest1, {b1}, %p.less;
+        sub.cc.u64 %rd.less0, %rd.rest0, {b0};
+        subc.u64 %rd.less1, %rd.rest1, {b1};
+        selp.b64 %rd.rest0, %rd.rest0, %rd.less0, %p.less;
+        selp.b64 %rd.rest1, %rd.rest1, %rd.less1, %p.less;
+        selp.b64 %rd.bit, 0, 1, %p.less;
+        or.b64 %rd.low, %rd.low, %rd.bit;
+        add.s32 %r.count, %r.count, -1;
+        setp.ne.s32 %p.again, %r.count, 0;
+        @%p.again bra $begin;""",
+}
+#: Loops over bytes; a `memmove` whose target is behind its source begins with the last one.
+_LOOP = """
+    mov.u64 %rd.done, 0;
+    $begin:
+    setp.ge.u64 %p.end, %rd.done, {count};
+    @%p.end bra $end;
+    {place}
+    add.s64 %rd.done, %rd.done, 1;
+    bra.uni $begin;
+    $end:"""
+_FILL = """add.s64 %rd.target, {target}, %rd.done;
+    st{to}.u8 [%rd.target], {byte};"""
+_MOVE = """add.s64 %rd.source, {source}, {at};
+    ld{of}.u8 %rs.byte, [%rd.source];
+    add.s64 %rd.target, {target}, {at};
+    st{to}.u8 [%rd.target], %rs.byte;"""
+_BACKWARDS = """sub.s64 %rd.left, {count}, %rd.done;
+    sub.s64 %rd.last, %rd.left, 1;
+    selp.b64 %rd.at, %rd.last, %rd.done, {behind};
+    """
+I1, I32, I64, I128 = (Type("int", bits) for bits in (1, 32, 64, 128))
 
 
 def ptx_name(name: str) -> str:
@@ -95,7 +183,7 @@ def constant_offset(step: Instruction) -> int | None:
 
 
 #: Translates a call of an intrinsic; None if it is unknown.
-Rules = Callable[["Translator", Instruction, str], tuple[str, ...] | None]
+Rules = Callable[["Translator", Instruction, str], Operands | None]
 
 
 class Translator:
@@ -119,7 +207,7 @@ class Translator:
         self._depot_name = f"__local_depot{number}"
         self._number = number
         self._calls = 0
-        self._values: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, Operands] = {}
         self._definitions: dict[str, Instruction] = {}
         self._spaces: dict[str, int] = {}
         self._uses: dict[str, list[tuple[Instruction, int]]] = {}
@@ -129,9 +217,11 @@ class Translator:
 
     # -- errors and emission ---------------------------------------------------------------------------------
 
-    def refusal(self, what: str) -> PtxlabError:
-        """The error about an instruction, with the line of the source."""
-        return PtxlabError(f"{self.files.where(self.location)}{what} is not translated from LLVM IR to PTX")
+    def refusal(self, what: str, instead: str = "") -> PtxlabError:
+        """The error about an instruction, with the line of the source and what to write instead."""
+        remedy = f": {instead}" if instead else ""
+        place = self.files.where(self.location)
+        return PtxlabError(f"{place}{what} is not translated from LLVM IR to PTX{remedy}")
 
     def emit(self, text: str, *results: str) -> None:
         """Write an instruction; `results` are the registers that it writes."""
@@ -142,6 +232,25 @@ class Translator:
         result = self.code.register(kind)
         self.emit(f"{opcode} {', '.join((result, *operands))};", result)
         return result
+
+    def pattern(self, text: str, *results: str, **operands: str) -> Operands:
+        """Write the lines of a pattern; returns the registers of the results.
+
+        In it `{name}` is an operand, `%rd.name` a new register of a class, and `$name` a new label.
+        """
+        names: dict[str, str] = {}
+
+        def named(match: re.Match[str]) -> str:
+            if match[0] not in names:
+                names[match[0]] = self.code.register(match[1]) if match[1] else self.code.label()
+            return names[match[0]]
+
+        for line in text.format(**operands).splitlines():
+            written = _NEW.sub(named, line.strip())
+            result = _RESULT.match(written)
+            if written:
+                self.emit(written, *([result[1]] if result else []))
+        return tuple(names[result] for result in results)
 
     def register(self, operand: str, leaf: Type) -> str:
         """An operand in a register, for where PTX takes no constant."""
@@ -192,7 +301,7 @@ class Translator:
                     self._instruction(instruction)
         return self._header() + self.code.finish(self.files, self._declarations(), function.location)
 
-    def _phi_operands(self, name: str, kind: Type) -> tuple[str, ...]:
+    def _phi_operands(self, name: str, kind: Type) -> Operands:
         if name not in self._values:
             self._values[name] = tuple(self.code.register(class_of(leaf)) for leaf, _ in leaves_of(kind))
         return self._values[name]
@@ -247,18 +356,23 @@ class Translator:
                     self._copy((101, source, 0), (5, depot, start), size_of(record), align)
                     self._values[name] = (self.op("add.s64", "rd", depot, str(start)) if start else depot,)
                 continue
-            operands = []
-            for leaf, offset in leaves_of(kind):
-                at = f"[{source}+{offset}]" if offset else f"[{source}]"
-                if kernel or kind.kind in ("struct", "array", "vector") or kind.bits > 32:
-                    operands.append(self._loaded(f"ld.param.{memory_type(leaf)}", leaf, at))
-                elif leaf.kind == "float":
-                    operands.append(self.op("ld.param.f32", "f", at))
-                else:
-                    operands.append(self._from_word(self.op("ld.param.b32", "r", at), leaf))
+            operands = self._received(kind, source, kernel)
             if kernel and kind == Type("ptr") and self._spaces.get(name) == 1:
                 operands = [self.op("cvta.to.global.u64", "rd", operands[0])]
             self._values[name] = tuple(operands)
+
+    def _received(self, kind: Type, name: str, kernel: bool = False) -> list[str]:
+        """A parameter, or what a function returned."""
+        operands = []
+        for leaf, offset in leaves_of(kind):
+            at = self._place(name, offset)
+            if kernel or kind.kind in ("struct", "array", "vector") or kind.bits > 32:
+                operands.append(self._loaded(f"ld.param.{memory_type(leaf)}", leaf, at))
+            elif leaf.kind == "float":
+                operands.append(self.op("ld.param.f32", "f", at))
+            else:
+                operands.append(self._from_word(self.op("ld.param.b32", "r", at), leaf))
+        return operands
 
     def _from_word(self, word: str, leaf: Type) -> str:
         """A small scalar from a parameter of 32 bits."""
@@ -411,7 +525,7 @@ class Translator:
 
     # -- values ----------------------------------------------------------------------------------------------
 
-    def operands(self, value: Value) -> tuple[str, ...]:
+    def operands(self, value: Value) -> Operands:
         """The operands of a value; pointers are in the state space of their type."""
         raw = self.raw(value)
         kind = value.type if not isinstance(value, Metadata) else I64
@@ -425,7 +539,7 @@ class Translator:
         """The operand of a scalar."""
         return self.operands(value)[0]
 
-    def raw(self, value: Value) -> tuple[str, ...]:
+    def raw(self, value: Value) -> Operands:
         """The operands of a value; a pointer is in the state space in which it is kept."""
         if isinstance(value, Local):
             if value.name in self._folded:
@@ -501,7 +615,7 @@ class Translator:
     def _place(self, base: str, offset: int) -> str:
         return f"[{base}+{offset}]" if offset else f"[{base}]"
 
-    def _stepped(self, step: Instruction) -> tuple[str, ...]:
+    def _stepped(self, step: Instruction) -> Operands:
         """The address that a `getelementptr` makes, in the state space of its base."""
         if step.type.kind != "ptr":
             raise self.refusal("a vector of addresses")
@@ -612,7 +726,7 @@ class Translator:
         return self.from_bits(result, 64, leaf)
 
     def _store(
-        self, prefix: str, kind: Type, operands: tuple[str, ...], place: tuple[int, str, int], align: int
+        self, prefix: str, kind: Type, operands: Operands, place: tuple[int, str, int], align: int
     ) -> None:
         """Store a value, as `_load` loads one."""
         _, base, offset = place
@@ -692,43 +806,19 @@ class Translator:
             return
         count = self.extended(self.operand(length), length.type, I64, signed=False)
         into = self.op("add.s64", "rd", self._in_register(place[1]), str(place[2]))
-        space = SPACES[place[0]]
+        names = {"to": SPACES[place[0]], "target": into}
+        text = _FILL
         if fill:
-            byte = self.register(self.operand(source), Type("int", 8))
-            self._byte_loop(count, lambda at: self._fill_byte(space, into, byte, at))
-            return
-        origin = self.address(source)
-        out_of = self.op("add.s64", "rd", self._in_register(origin[1]), str(origin[2]))
-        from_space = SPACES[origin[0]]
-        if kind == "memmove":  # backwards if the target is behind the source
-            behind = self.op("setp.gt.u64", "p", *self.operands(target), *self.operands(source))
+            names["byte"] = self.register(self.operand(source), Type("int", 8))
         else:
-            behind = ""
-        self._byte_loop(count, lambda at: self._move_byte((space, into), (from_space, out_of), at), behind)
-
-    def _fill_byte(self, space: str, base: str, byte: str, at: str) -> None:
-        self.emit(f"st{space}.u8 [{self.op('add.s64', 'rd', base, at)}], {byte};")
-
-    def _move_byte(self, target: tuple[str, str], source: tuple[str, str], at: str) -> None:
-        byte = self.op(f"ld{source[0]}.u8", "rs", f"[{self.op('add.s64', 'rd', source[1], at)}]")
-        self.emit(f"st{target[0]}.u8 [{self.op('add.s64', 'rd', target[1], at)}], {byte};")
-
-    def _byte_loop(self, count: str, body: Callable[[str], None], backwards: str = "") -> None:
-        """A loop over bytes, from the last one if there is a predicate `backwards`, and it is true."""
-        begin, end = self.code.label(), self.code.label()
-        count = self.register(count, I64)
-        position = self.op("mov.u64", "rd", "0")
-        self.emit(f"{begin}:")
-        done = self.op("setp.ge.u64", "p", position, count)
-        self.emit(f"@{done} bra {end};")
-        at = position
-        if backwards:
-            last = self.op("sub.s64", "rd", self.op("sub.s64", "rd", count, position), "1")
-            at = self.op("selp.b64", "rd", last, position, backwards)
-        body(at)
-        self.emit(f"add.s64 {position}, {position}, 1;", position)
-        self.emit(f"bra.uni {begin};")
-        self.emit(f"{end}:")
+            origin = self.address(source)
+            names["source"] = self.op("add.s64", "rd", self._in_register(origin[1]), str(origin[2]))
+            names["of"] = SPACES[origin[0]]
+            text = _MOVE.replace("{at}", "%rd.done")
+        if kind == "memmove":
+            names["behind"] = self.op("setp.gt.u64", "p", *self.operands(target), *self.operands(source))
+            text = _BACKWARDS + _MOVE.replace("{at}", "%rd.at")
+        self.pattern(_LOOP.replace("{place}", text), count=self.register(count, I64), **names)
 
     # -- pieces of bits --------------------------------------------------------------------------------------
 
@@ -761,7 +851,7 @@ class Translator:
 
     def split(self, word: str, bits: int, part: int) -> list[str]:
         """The parts of a word, the lowest first, in integer registers; those of 8 bits have zeros above."""
-        kind = {8: "rs", 16: "rs", 32: "r"}[part]
+        kind = class_of(Type("int", part))
         if part > 8:
             results = [self.code.register(kind) for _ in range(bits // part)]
             self.emit(f"mov.b{bits} {{{', '.join(results)}}}, {word};", *results)
@@ -788,7 +878,7 @@ class Translator:
             result = self.op(f"or.b{bits}", kind, result, shifted) if result else shifted
         return result
 
-    def repacked(self, operands: tuple[str, ...], source: Type, target: Type) -> tuple[str, ...]:
+    def repacked(self, operands: Operands, source: Type, target: Type) -> Operands:
         """The operands of a value whose bits are seen as another type."""
         old, new = [leaf for leaf, _ in leaves_of(source)], [leaf for leaf, _ in leaves_of(target)]
         if [leaf.bits for leaf in old] == [leaf.bits for leaf in new]:
@@ -816,7 +906,7 @@ class Translator:
             self.from_bits(word, max(16, leaf.bits), leaf) for word, leaf in zip(words, new, strict=True)
         )
 
-    def _repacked_bits(self, operands: tuple[str, ...], old: list[Type], new: list[Type]) -> tuple[str, ...]:
+    def _repacked_bits(self, operands: Operands, old: list[Type], new: list[Type]) -> Operands:
         """The same for vectors of bits, by way of 64 bits."""
         if sum(leaf.bits for leaf in old) > 64:
             raise self.refusal("a bitcast of more than 64 bits")
@@ -930,7 +1020,7 @@ class Translator:
             pairs += zip(self._phi_operands(phi.name, phi.type), self._kept_in(value, phi.name), strict=True)
         self.code.copies(pairs, self.location)
 
-    def _kept_in(self, value: Value, name: str) -> tuple[str, ...]:
+    def _kept_in(self, value: Value, name: str) -> Operands:
         """The operands of a value; a pointer in the state space in which a result is kept."""
         return self.raw(value) if self._spaces.get(name, 0) else self.operands(value)
 
@@ -948,7 +1038,7 @@ class Translator:
             else:
                 self.emit(f"st.param.b32 {at}, {self._as_word(operand, leaf)};")
 
-    def _compute(self, instruction: Instruction) -> tuple[str, ...]:
+    def _compute(self, instruction: Instruction) -> Operands:
         """The operands of the result of an instruction or a constant expression."""
         op, kind, arguments = instruction.op, instruction.type, instruction.arguments
         if op in _INTEGER_OPS or op in ("fadd", "fsub", "fmul", "fdiv", "frem"):
@@ -1004,14 +1094,14 @@ class Translator:
         if op in ("extractvalue", "insertvalue", "extractelement", "insertelement", "shufflevector"):
             return self._element(instruction)
         if op == "atomicrmw":
-            return (self._atomic(instruction),)
+            return self._atomic(instruction)
         if op == "cmpxchg":
             return self._compare_exchange(instruction)
         if op == "call":
             return self._call(instruction)
         raise self.refusal(op)
 
-    def _cast_space(self, instruction: Instruction) -> tuple[str, ...]:
+    def _cast_space(self, instruction: Instruction) -> Operands:
         argument, target = instruction.arguments[0], instruction.type.count
         space = self.space(argument)
         if target in (0, space):
@@ -1025,7 +1115,7 @@ class Translator:
             return self.raw(argument)
         return (self.op(f"cvta.to{SPACES[target]}.u64", "rd", self.register(self.operand(argument), I64)),)
 
-    def _element(self, instruction: Instruction) -> tuple[str, ...]:
+    def _element(self, instruction: Instruction) -> Operands:
         """A part of an aggregate or a vector, or one with a part replaced."""
         op, arguments = instruction.op, instruction.arguments
         whole = self.operands(arguments[0])
@@ -1074,7 +1164,7 @@ class Translator:
         kind = class_of(leaf)
         return self.op(f"selp.{CLASS_TYPES[kind]}", kind, yes, no, predicate)
 
-    def _select(self, instruction: Instruction) -> tuple[str, ...]:
+    def _select(self, instruction: Instruction) -> Operands:
         condition, yes, no = instruction.arguments
         predicates = [self.register(operand, I1) for operand in self.operands(condition)]
         first, second = self._kept_in(yes, instruction.name), self._kept_in(no, instruction.name)
@@ -1093,9 +1183,7 @@ class Translator:
         """A comparison of two scalars of one register."""
         return self._compare(predicate, leaf, (left,), (right,))
 
-    def _by_element(
-        self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]
-    ) -> tuple[str, ...]:
+    def _by_element(self, instruction: Instruction, left: Operands, right: Operands) -> Operands:
         """An operation on scalars, vectors or wide integers."""
         kind = instruction.type
         if kind.kind == "int" and kind.count > 64:
@@ -1190,7 +1278,7 @@ class Translator:
         infinite = self.op(f"setp.eq.{name}", "p", self.op(f"abs.{name}", kind, right), infinity)
         return self.op(f"selp.{name}", kind, left, rest, infinite)
 
-    def _compare(self, predicate: str, kind: Type, left: tuple[str, ...], right: tuple[str, ...]) -> str:
+    def _compare(self, predicate: str, kind: Type, left: Operands, right: Operands) -> str:
         """A comparison of two scalars."""
         if kind.kind in _FLOATS:
             name = _FLOATS[kind.kind]
@@ -1219,9 +1307,7 @@ class Translator:
         letter = "b" if base in ("eq", "ne") else predicate[0]
         return self.op(f"setp.{base}.{letter}{bits}", "p", a, b)
 
-    def _compare_words(
-        self, predicate: str, kind: Type, left: tuple[str, ...], right: tuple[str, ...]
-    ) -> str:
+    def _compare_words(self, predicate: str, kind: Type, left: Operands, right: Operands) -> str:
         """A comparison of integers of several words, the highest last."""
         types = [leaf for leaf, _ in leaves_of(kind)]
         result = ""
@@ -1244,9 +1330,7 @@ class Translator:
             result = self.op("or.pred", "p", strict, self.op("and.pred", "p", same, result))
         return result
 
-    def _wide(
-        self, instruction: Instruction, left: tuple[str, ...], right: tuple[str, ...]
-    ) -> tuple[str, ...]:
+    def _wide(self, instruction: Instruction, left: Operands, right: Operands) -> Operands:
         """An operation on integers of more than 64 bits."""
         op, kind = instruction.op, instruction.type
         types = [leaf for leaf, _ in leaves_of(kind)]
@@ -1257,105 +1341,37 @@ class Translator:
             )
         if len(types) > 2:
             raise self.refusal(f"{op} of i{kind.count}")
-        a0, a1, b0, b1 = (
-            *(self._to64(value, leaf) for value, leaf in zip(left, types, strict=True)),
-            *(self._to64(value, leaf) for value, leaf in zip(right, types, strict=True)),
+        is_signed = op in _SIGNED
+        (a0, a1), (b0, b1) = (
+            (words[0], self.extended(words[1], types[1], I64, signed=is_signed)) for words in (left, right)
         )
-        if op in ("add", "sub"):
-            low, high = self.code.register("rd"), self.code.register("rd")
-            self.emit(f"{op}.cc.u64 {low}, {a0}, {b0};", low)
-            self.emit(f"{op}c.u64 {high}, {a1}, {b1};", high)
-        elif op == "mul":
-            low, high = self.op("mul.lo.u64", "rd", a0, b0), self.op("mul.hi.u64", "rd", a0, b0)
-            high = self.op("mad.lo.u64", "rd", a0, b1, self.op("mad.lo.u64", "rd", a1, b0, high))
-        elif op in ("shl", "lshr", "ashr"):
-            if op == "ashr" and kind.count < 128:
-                spare = str(128 - kind.count)
-                a1 = self.op("shr.s64", "rd", self.op("shl.b64", "rd", a1, spare), spare)
-            low, high = self._shifted_words(op, a0, a1, self._resized(self.register(b0, I64), 64, 32))
+        both = "%rd.low", "%rd.high"
+        if op in ("shl", "lshr", "ashr"):
+            count = self._resized(self.register(b0, I64), 64, 32)
+            text = _WIDE["shl" if op == "shl" else "shr"]
+            low, high = self.pattern(text, *both, a0=a0, a1=a1, count=count, sign="us"[is_signed])
+        elif op in _WIDE:
+            low, high = self.pattern(_WIDE[op], *both, a0=a0, a1=a1, b0=b0, b1=b1)
         else:
-            low, high = self._divided_words(op, kind, (a0, a1), (b0, b1))
-        return low, self._from64(high, types[1])
-
-    def _to64(self, operand: str, leaf: Type) -> str:
-        return operand if number(operand) is not None else self.to_bits(operand, leaf, 64)
-
-    def _from64(self, operand: str, leaf: Type) -> str:
-        return self.from_bits(operand, 64, leaf)
-
-    def _shifted_words(self, op: str, low: str, high: str, count: str) -> tuple[str, str]:
-        """Two words shifted; PTX shifts by more than 63 give 0, or only signs."""
-        rest, beyond = self.op("sub.s32", "r", "64", count), self.op("sub.s32", "r", count, "64")
-        if op == "shl":
-            carried = self.op(
-                "or.b64", "rd", self.op("shr.u64", "rd", low, rest), self.op("shl.b64", "rd", low, beyond)
-            )
-            shifted = self.op("shl.b64", "rd", high, count)
-            return self.op("shl.b64", "rd", low, count), self.op("or.b64", "rd", shifted, carried)
-        sign = "s" if op == "ashr" else "u"
-        near = self.op(
-            "or.b64", "rd", self.op("shr.u64", "rd", low, count), self.op("shl.b64", "rd", high, rest)
-        )
-        far = self.op(f"shr.{sign}64", "rd", high, beyond)
-        is_near = self.op("setp.lt.u32", "p", count, "64")
-        return self.op("selp.b64", "rd", near, far, is_near), self.op(f"shr.{sign}64", "rd", high, count)
-
-    def _divided_words(
-        self, op: str, kind: Type, left: tuple[str, str], right: tuple[str, str]
-    ) -> tuple[str, str]:
-        """A quotient or a rest of two words, bit by bit."""
-        signs = []
-        words: list[list[str]] = []
-        for low, high in (left, right):
-            low, high = self.register(low, I64), self.register(high, I64)
-            if op[0] == "s":
-                if kind.count < 128:
-                    spare = str(128 - kind.count)
-                    high = self.op("shr.s64", "rd", self.op("shl.b64", "rd", high, spare), spare)
-                sign = self.op("shr.s64", "rd", high, "63")
-                low, high = self._negated_words(low, high, sign)
-                signs.append(sign)
-            words.append([low, high])
-        (n0, n1), (d0, d1) = words
-        q0, q1, r0, r1 = (self.op("mov.u64", "rd", word) for word in (n0, n1, "0", "0"))
-        count = self.op("mov.u32", "r", "128")
-        begin = self.code.label()
-        t0, t1, bit = self.code.register("rd"), self.code.register("rd"), self.code.register("rd")
-        again, less, _same = (self.code.register("p") for _ in range(3))
-        for text, result in (
-            (f"{begin}:", ""),
-            (f"shr.u64 {bit}, {r0}, 63;", bit), (f"shl.b64 {r1}, {r1}, 1;", r1),
-            (f"or.b64 {r1}, {r1}, {bit};", r1), (f"shr.u64 {bit}, {q1}, 63;", bit),
-            (f"shl.b64 {r0}, {r0}, 1;", r0), (f"or.b64 {r0}, {r0}, {bit};", r0),
-            (f"shr.u64 {bit}, {q0}, 63;", bit), (f"shl.b64 {q1}, {q1}, 1;", q1),
-            (f"or.b64 {q1}, {q1}, {bit};", q1), (f"shl.b64 {q0}, {q0}, 1;", q0),
-            (f"setp.lt.u64 {less}, {r0}, {d0};", less),
-            (f"setp.eq.and.u64 {less}, {r1}, {d1}, {less};", less),
-            (f"setp.lt.or.u64 {less}, {r1}, {d1}, {less};", less),
-            (f"sub.cc.u64 {t0}, {r0}, {d0};", t0), (f"subc.u64 {t1}, {r1}, {d1};", t1),
-            (f"selp.b64 {r0}, {r0}, {t0}, {less};", r0), (f"selp.b64 {r1}, {r1}, {t1}, {less};", r1),
-            (f"selp.b64 {bit}, 0, 1, {less};", bit), (f"or.b64 {q0}, {q0}, {bit};", q0),
-            (f"add.s32 {count}, {count}, -1;", count), (f"setp.ne.s32 {again}, {count}, 0;", again),
-            (f"@{again} bra {begin};", ""),
-        ):  # fmt: skip
-            self.emit(text, *([result] if result else []))
-        low, high = (q0, q1) if op.endswith("div") else (r0, r1)
-        if signs:
-            sign = self.op("xor.b64", "rd", *signs) if op == "sdiv" else signs[0]
-            low, high = self._negated_words(low, high, sign)
-        return low, high
-
-    def _negated_words(self, low: str, high: str, sign: str) -> tuple[str, str]:
-        """Two words, negated where the sign is -1."""
-        low, high = self.op("xor.b64", "rd", low, sign), self.op("xor.b64", "rd", high, sign)
-        first, second = self.code.register("rd"), self.code.register("rd")
-        self.emit(f"sub.cc.u64 {first}, {low}, {sign};", first)
-        self.emit(f"subc.u64 {second}, {high}, {sign};", second)
-        return first, second
+            signs = []
+            words = []
+            for low, high in ((a0, a1), (b0, b1)):
+                low, high = self.register(low, I64), self.register(high, I64)
+                if is_signed:
+                    signs.append(self.op("shr.s64", "rd", high, "63"))
+                    low, high = self.pattern(_WIDE["negate"], *both, a0=low, a1=high, sign=signs[-1])
+                words += [low, high]
+            a0, a1, b0, b1 = words
+            results = both if op.endswith("div") else ("%rd.rest0", "%rd.rest1")
+            low, high = self.pattern(_WIDE["divide"], *results, a0=a0, a1=a1, b0=b0, b1=b1)
+            if signs:
+                sign = self.op("xor.b64", "rd", *signs) if op == "sdiv" else signs[0]
+                low, high = self.pattern(_WIDE["negate"], *both, a0=low, a1=high, sign=sign)
+        return low, self.from_bits(high, 64, types[1])
 
     # -- casts -----------------------------------------------------------------------------------------------
 
-    def _cast(self, instruction: Instruction) -> tuple[str, ...]:
+    def _cast(self, instruction: Instruction) -> Operands:
         op, target = instruction.op, instruction.type
         source: Type = instruction.arguments[0].type
         operands = self.operands(instruction.arguments[0])
@@ -1366,7 +1382,7 @@ class Translator:
             )
         return self._cast_one(op, operands, source, target)
 
-    def _cast_one(self, op: str, operands: tuple[str, ...], source: Type, target: Type) -> tuple[str, ...]:
+    def _cast_one(self, op: str, operands: Operands, source: Type, target: Type) -> Operands:
         operand = operands[0]
         if op == "trunc":
             if target.bits > 64:
@@ -1436,9 +1452,7 @@ class Translator:
             operand if bits == width else self.op(f"cvt.s{bits}.s{width}", kind, operand), target
         )
 
-    def _extended_words(
-        self, operands: tuple[str, ...], source: Type, target: Type, *, signed: bool
-    ) -> tuple[str, ...]:
+    def _extended_words(self, operands: Operands, source: Type, target: Type, *, signed: bool) -> Operands:
         """An integer in a wider type, of several words if need be."""
         if target.bits <= 64:
             return (self.extended(operands[0], source, target, signed=signed),)
@@ -1451,7 +1465,7 @@ class Translator:
             return low, self.extended(operands[1], old[1], leaves[1], signed=signed)
         if not signed:
             return low, "0" if leaves[1] != I1 else self.constant(I1, 0)
-        return low, self._from64(self.op("shr.s64", "rd", low, "63"), leaves[1])
+        return low, self.from_bits(self.op("shr.s64", "rd", low, "63"), 64, leaves[1])
 
     # -- atomics ---------------------------------------------------------------------------------------------
 
@@ -1465,91 +1479,94 @@ class Translator:
         order = {"monotonic": "relaxed"}.get(order, order)
         return f"atom.{order}.{self._scope(instruction)}{SPACES[space]}"
 
-    def _atomic(self, instruction: Instruction) -> str:
-        operation, kind = instruction.predicate, instruction.type
-        place = self.address(instruction.arguments[0])
-        at = self._place(place[1], place[2])
-        operand = self.operand(instruction.arguments[1])
-        bits = kind.bits
-        if operation == "sub":
-            operand = self.op(f"neg.s{bits}", class_of(kind), self.register(operand, kind))
-            operation = "add"
-        elif operation == "fsub":
-            operand = self.op(f"neg.{_FLOATS[kind.kind]}", class_of(kind), operand)
-            operation = "fadd"
-        native = operation in _ATOMIC and (bits in (32, 64) or (bits == 16 and operation == "fadd"))
-        if native and not (operation.endswith("wrap") and bits != 32):
-            name = _ATOMIC[operation]
-            if operation == "fadd":
-                name = f"add{'.noftz' if bits == 16 else ''}.{'b' if kind.kind == 'bfloat' else ''}f"
-            prefix = self._atomic_prefix(instruction, place[0])
-            if operation == "xchg" and kind.kind in _FLOATS:
-                old = self.op(
-                    f"{prefix}.exch.b{bits}",
-                    class_of(Type("int", bits)),
-                    at,
-                    self.to_bits(operand, kind, bits),
-                )
-                return self.from_bits(old, bits, kind)
-            return self.op(f"{prefix}.{name}{bits}", class_of(kind), at, self.register(operand, kind))
-        return self._atomic_loop(instruction, place, operand)
+    def _word(self, operands: Operands, kind: Type) -> str:
+        """A scalar's bits in an integer register of its size, as `atom` takes them."""
+        if len(operands) > 1:
+            return self.joined(list(operands), 64, 128)
+        return self.to_bits(self.register(operands[0], kind), kind, kind.bits)
 
-    def _atomic_loop(self, instruction: Instruction, place: tuple[int, str, int], operand: str) -> str:
-        """An atomic operation that PTX lacks, with `atom.cas` in a loop."""
-        operation, kind = instruction.predicate, instruction.type
-        bits = kind.bits
-        if bits not in (16, 32, 64):
-            raise self.refusal(f"atomicrmw {operation} of {bits} bits")
-        whole = Type("int", bits)
-        register_class = class_of(whole)
-        at = self._place(place[1], place[2])
-        prefix = self._atomic_prefix(instruction, place[0])
-        old = self.op(f"ld.relaxed.{self._scope(instruction)}{SPACES[place[0]]}.b{bits}", register_class, at)
-        begin = self.code.label()
-        self.emit(f"{begin}:")
-        value = self.from_bits(old, bits, kind)
-        operand = self.register(operand, kind)
-        if operation == "xchg":
-            new = operand
-        elif operation == "nand":
-            new = self.op(
-                f"not.b{bits}", class_of(kind), self.op(f"and.b{bits}", class_of(kind), value, operand)
-            )
-        elif operation in ("fmax", "fmin", "fmaximum", "fminimum"):
-            mode = ".NaN" if operation.endswith("imum") else ""
-            new = self.op(f"{operation[1:4]}{mode}.{_FLOATS[kind.kind]}", class_of(kind), value, operand)
-        elif operation == "fadd":
-            new = self.op(f"add.rn.{_FLOATS[kind.kind]}", class_of(kind), value, operand)
-        elif operation in ("add", "and", "or", "xor"):
-            new = self.arithmetic(Instruction(operation, kind), kind, value, operand)
-        elif operation in ("max", "min", "umax", "umin"):
-            sign = "u" if operation[0] == "u" else "s"
-            new = self.op(f"{operation.removeprefix('u')}.{sign}{bits}", class_of(kind), value, operand)
-        else:
-            raise self.refusal(f"atomicrmw {operation}")
-        seen = self.op(f"{prefix}.cas.b{bits}", register_class, at, old, self.to_bits(new, kind, bits))
-        again = self.op(f"setp.ne.b{bits}", "p", seen, old)
-        self.emit(f"mov.b{bits} {old}, {seen};", old)
-        self.emit(f"@{again} bra {begin};")
-        return self.from_bits(seen, bits, kind)
+    def _unword(self, word: str, kind: Type) -> Operands:
+        return tuple(self.split(word, 128, 64)) if kind == I128 else (self.from_bits(word, kind.bits, kind),)
 
-    def _compare_exchange(self, instruction: Instruction) -> tuple[str, ...]:
-        pointer, expected, new = instruction.arguments
-        kind: Type = expected.type
-        place = self.address(pointer)
-        prefix = self._atomic_prefix(instruction, place[0])
+    def _atomic(self, instruction: Instruction) -> Operands:
+        """An atomic operation: an instruction of PTX, or a loop with `atom.cas`."""
+        operation, kind = instruction.predicate, instruction.type
         bits = kind.bits
         if bits not in (16, 32, 64, 128):
-            raise self.refusal(f"cmpxchg of {bits} bits")
-        if bits == 128:
-            raise self.refusal("cmpxchg of 128 bits")
-        a, b = (self.register(self.operand(value), kind) for value in (expected, new))
-        old = self.op(f"{prefix}.cas.b{bits}", class_of(kind), self._place(place[1], place[2]), a, b)
-        return old, self.op(f"setp.eq.b{bits}", "p", old, a)
+            raise self.refusal(f"atomicrmw {operation} of {bits} bits", "use an atomic operation of 32 bits")
+        space, base, offset = self.address(instruction.arguments[0])
+        at = self._place(base, offset)
+        operands = self.operands(instruction.arguments[1])
+        if operation in ("sub", "fsub") and bits < 128:
+            name = _FLOATS.get(kind.kind, f"s{bits}")
+            operands = (self.op(f"neg.{name}", class_of(kind), self.register(operands[0], kind)),)
+            operation = {"sub": "add", "fsub": "fadd"}[operation]
+        prefix = self._atomic_prefix(instruction, space)
+        if operation == "xchg" and bits > 16:
+            word = self._word(operands, kind)
+            return self._unword(self.op(f"{prefix}.exch.b{bits}", _integer_class(bits), at, word), kind)
+        native = bits in (32, 64) or (bits == 16 and operation == "fadd")
+        if operation in _ATOMIC and native and not (operation.endswith("wrap") and bits == 64):
+            name = f"{_ATOMIC[operation]}{bits}"
+            if operation == "fadd":
+                name = f"add{'.noftz' if bits == 16 else ''}.{_FLOATS[kind.kind]}"
+            return (self.op(f"{prefix}.{name}", class_of(kind), at, self.register(operands[0], kind)),)
+        operands = tuple(
+            self.register(operand, leaf) for operand, (leaf, _) in zip(operands, leaves_of(kind), strict=True)
+        )
+        before = self._load(f"ld{SPACES[space]}", kind, (space, base, offset), bits // 8)
+        old = self._word(tuple(before), kind)
+        begin = self.code.label()
+        self.emit(f"{begin}:")
+        new = self._updated(operation, kind, self._unword(old, kind), operands)
+        seen = self.op(f"{prefix}.cas.b{bits}", _integer_class(bits), at, old, self._word(new, kind))
+        whole = I128 if bits == 128 else Type("int", bits)
+        again = self._compare("ne", whole, self._unword(seen, whole), self._unword(old, whole))
+        self.emit(f"mov.b{bits} {old}, {seen};", old)
+        self.emit(f"@{again} bra {begin};")
+        return self._unword(seen, kind)
+
+    def _updated(self, operation: str, kind: Type, old: Operands, operands: Operands) -> Operands:
+        """What an atomic operation stores."""
+        if operation == "xchg":
+            return operands
+        if operation == "nand":
+            both = self._by_element(Instruction("and", kind), old, operands)
+            ones = tuple("-1" for _ in both)
+            return self._by_element(Instruction("xor", kind), both, ones)
+        if operation in ("add", "sub", "and", "or", "xor"):
+            return self._by_element(Instruction(operation, kind), old, operands)
+        if operation == "fadd":
+            return (self.op(f"add.rn.{_FLOATS[kind.kind]}", class_of(kind), old[0], operands[0]),)
+        if operation in ("max", "min", "umax", "umin"):
+            predicate = {"max": "sgt", "min": "slt", "umax": "ugt", "umin": "ult"}[operation]
+            chosen = self._compare(predicate, kind, old, operands)
+            leaves = [leaf for leaf, _ in leaves_of(kind)]
+            return tuple(
+                self.selected(leaf, chosen, a, b) for leaf, a, b in zip(leaves, old, operands, strict=True)
+            )
+        if operation in ("fmax", "fmin", "fmaximum", "fminimum"):
+            mode = ".NaN" if operation.endswith("imum") else ""
+            name = f"{operation[1:4]}{mode}.{_FLOATS[kind.kind]}"
+            return (self.op(name, class_of(kind), old[0], operands[0]),)
+        raise self.refusal(f"atomicrmw {operation} of {kind.bits} bits", "write a loop with atomicCAS")
+
+    def _compare_exchange(self, instruction: Instruction) -> Operands:
+        kind: Type = instruction.arguments[1].type
+        bits = kind.bits
+        if bits not in (16, 32, 64, 128):
+            raise self.refusal(f"cmpxchg of {bits} bits", "use an atomic operation of 32 bits")
+        space, base, offset = self.address(instruction.arguments[0])
+        prefix = self._atomic_prefix(instruction, space)
+        expected, new = (self.operands(value) for value in instruction.arguments[1:])
+        words = [self._word(operands, kind) for operands in (expected, new)]
+        word = self.op(f"{prefix}.cas.b{bits}", _integer_class(bits), self._place(base, offset), *words)
+        old = self._unword(word, kind)
+        return (*old, self._compare("eq", kind, old, expected))
 
     # -- calls -----------------------------------------------------------------------------------------------
 
-    def _call(self, instruction: Instruction) -> tuple[str, ...]:
+    def _call(self, instruction: Instruction) -> Operands:
         callee = instruction.callee
         if isinstance(callee, Assembly):
             return self._assembly(instruction, callee)
@@ -1594,20 +1611,11 @@ class Translator:
         end = f", {prototype};" if prototype else ";"
         opcode = "call" if prototype else "call.uni"
         self.emit(f"{opcode} {result}{target}, ({', '.join(names)}){end}")
-        results = []
-        kind = instruction.type
-        for leaf, offset in leaves_of(kind):
-            at = self._place("retval0", offset)
-            if kind.kind in ("struct", "array", "vector") or kind.bits > 32:
-                results.append(self._loaded(f"ld.param.{memory_type(leaf)}", leaf, at))
-            elif leaf.kind == "float":
-                results.append(self.op("ld.param.f32", "f", at))
-            else:
-                results.append(self._from_word(self.op("ld.param.b32", "r", at), leaf))
+        results = self._received(instruction.type, "retval0")
         self.emit("}")
         return tuple(results)
 
-    def _intrinsic(self, instruction: Instruction, name: str) -> tuple[str, ...]:
+    def _intrinsic(self, instruction: Instruction, name: str) -> Operands:
         if _IGNORED.match(name):
             return ()
         if name.startswith(_SPECIAL):
@@ -1625,9 +1633,10 @@ class Translator:
         register = f"{base.replace('.', '_')}.{last}" if last in tuple("xyzw") else name.replace(".", "_")
         return self.op(f"mov.u{kind.bits}", class_of(kind), f"%{register}")
 
-    def _assembly(self, instruction: Instruction, assembly: Assembly) -> tuple[str, ...]:
+    def _assembly(self, instruction: Instruction, assembly: Assembly) -> Operands:
         """Inline assembly; an operand that is tied to a result is copied into its register."""
-        types = [leaf for leaf, _ in leaves_of(instruction.type)]
+        kind = instruction.type
+        types = kind.elements if kind.kind == "struct" else (kind,)
         constraints = [
             constraint
             for constraint in re.findall(r"(?:\{[^}]*\}|[^,{])+", assembly.constraints)
@@ -1645,11 +1654,11 @@ class Translator:
                 operands.append(results[-1])
                 continue
             argument = next(arguments)
-            kind: Type = argument.type
+            kind = argument.type
             values = self.operands(argument)
             if constraint.isdigit():
                 target = results[int(constraint)]
-                value = self._in_class(values[0], kind, _class_name(target))
+                value = self._in_class(values, kind, _class_name(target))
                 self.code.copy(target, value, self.location)
                 operands.append(target)
             elif letter in ("n", "i", "s", "C") and isinstance(argument, Constant):
@@ -1657,8 +1666,7 @@ class Translator:
             elif letter in ("n", "i", "s", "C"):
                 operands.append(self.address(argument)[1])
             elif letter in _CONSTRAINTS:
-                value = self._in_class(values[0], kind, _CONSTRAINTS[letter])
-                operands.append(value)
+                operands.append(self._in_class(values, kind, _CONSTRAINTS[letter]))
             else:
                 raise self.refusal(f"an operand of asm with the constraint {constraint}")
 
@@ -1673,32 +1681,46 @@ class Translator:
         self._calls += 1
         text = _PLACEHOLDER.sub(replaced, assembly.text)
         self.emit(f"// begin inline asm\n\t{text}\n\t// end inline asm", *results)
-        return tuple(self._out_of_class(result, leaf) for result, leaf in zip(results, types, strict=True))
+        return tuple(
+            part
+            for result, kind in zip(results, types, strict=False)
+            for part in self._out_of_class(result, kind)
+        )
 
-    def _in_class(self, operand: str, kind: Type, wanted: str) -> str:
+    def _in_class(self, operands: Operands, kind: Type, wanted: str) -> str:
         """An operand in a register of the class that a constraint wants."""
-        leaf = leaves_of(kind)[0][0]
+        leaf, operand = leaves_of(kind)[0][0], operands[0]
+        if wanted == "rq" and kind == I128:
+            return self.joined(list(operands), 64, 128)
         if class_of(leaf) == wanted:
             return self.register(operand, leaf)
-        if len(leaves_of(kind)) > 1:
-            raise self.refusal("a vector as an operand of asm")
+        if len(operands) > 1 or wanted == "rq":
+            letter = next(letter for letter, kind in _CONSTRAINTS.items() if kind == wanted)
+            raise self.refusal(f"an operand of asm with the constraint {letter} and another type")
         if wanted in ("f", "fd"):
             return self.op(f"mov.{CLASS_TYPES[wanted]}", wanted, self.register(operand, leaf))
-        bits = {"rs": 16, "r": 32, "rd": 64, "p": 1}[wanted]
         if wanted == "p":
             return self.from_bits(operand, width_of(leaf), I1)
-        return self.to_bits(self.register(operand, leaf), leaf, bits)
+        return self.to_bits(self.register(operand, leaf), leaf, CLASS_BITS[wanted])
 
-    def _out_of_class(self, operand: str, leaf: Type) -> str:
+    def _out_of_class(self, operand: str, kind: Type) -> Operands:
+        """The operands of a result of asm."""
         have = _class_name(operand)
+        if have == "rq" and kind == I128:
+            return tuple(self.split(operand, 128, 64))
+        ((leaf, _),) = leaves_of(kind)
         if have == class_of(leaf):
-            return self.masked(operand, leaf)
+            return (self.masked(operand, leaf),)
         if have == "p":
-            return self.to_bits(operand, I1, width_of(leaf))
-        bits = {"rs": 16, "r": 32, "rd": 64, "f": 32, "fd": 64}[have]
+            return (self.to_bits(operand, I1, width_of(leaf)),)
+        bits = CLASS_BITS[have]
         if have in ("f", "fd"):
             operand = self.op(f"mov.b{bits}", "r" if have == "f" else "rd", operand)
-        return self.from_bits(operand, bits, leaf)
+        return (self.from_bits(operand, bits, leaf),)
+
+
+def _integer_class(bits: int) -> str:
+    return class_of(Type("int", bits))
 
 
 def _class_name(register: str) -> str:
@@ -1721,7 +1743,7 @@ def _parameter(
     if entry:
         pointer = " .ptr .align 1" if kind.kind == "ptr" else ""
         return f".param .{memory_type(kind)}{pointer} {name}"
-    return f".param .b{max(32, kind.bits)} {name}"
+    return f".param .b{32 if kind.bits <= 32 else 64} {name}"
 
 
 def signature_of(function: Function, entry: bool = False) -> str:

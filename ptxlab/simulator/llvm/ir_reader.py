@@ -27,73 +27,34 @@ _TOKEN = re.compile(
     r'[%@]"(?:[^"]*)"|c?"[^"]*"|[%@!#$][-\w$.]+|!(?=\{)|-?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?(?![-\w$.:])'
     r"|0x[HRKLM]?[0-9A-Fa-f]+|[-\w$.]+|[()\[\]{}<>,=*|:!]|;[^\n]*"
 )
+_TYPE = re.compile(r"i\d+|ptr|void|label|metadata|half|bfloat|float|double|token")
 _LOCATION = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,)]+))')
 _END = "\n"  # the token behind the last one
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
 #: Attributes with a number behind them, perhaps in parentheses.
 _NUMBERED = ("align", "alignstack", "addrspace")
-_CASTS = frozenset(
-    [
-        "trunc",
-        "zext",
-        "sext",
-        "fptrunc",
-        "fpext",
-        "fptoui",
-        "fptosi",
-        "uitofp",
-        "sitofp",
-        "ptrtoint",
-        "inttoptr",
-        "bitcast",
-        "addrspacecast",
-        "ptrtoaddr",
-    ]
-)
-_BINARY = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "udiv",
-        "sdiv",
-        "urem",
-        "srem",
-        "shl",
-        "lshr",
-        "ashr",
-        "and",
-        "or",
-        "xor",
-        "fadd",
-        "fsub",
-        "fmul",
-        "fdiv",
-        "frem",
-        "icmp",
-        "fcmp",
-    ]
-)
-_VALUES = (
-    _CASTS
-    | _BINARY
-    | frozenset(
-        [
-            "true",
-            "false",
-            "null",
-            "none",
-            "undef",
-            "poison",
-            "zeroinitializer",
-            "splat",
-            "getelementptr",
-            "extractelement",
-            "select",
-            "asm",
-        ]
-    )
-)
+_CASTS = {
+    "trunc", "zext", "sext", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp", "ptrtoint",
+    "inttoptr", "bitcast", "addrspacecast", "ptrtoaddr",
+}  # fmt: skip
+_BINARY = {
+    "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor",
+    "fadd", "fsub", "fmul", "fdiv", "frem", "icmp", "fcmp",
+}  # fmt: skip
+_OTHERS = {
+    "fneg", "freeze", "select", "extractelement", "insertelement", "shufflevector", "extractvalue",
+    "insertvalue", "load", "store", "getelementptr", "alloca", "phi", "br", "switch", "atomicrmw",
+    "cmpxchg", "fence", "ret", "unreachable",
+}  # fmt: skip
+_EXPRESSIONS = _CASTS | _BINARY | {"getelementptr", "extractelement", "select"}
+_VALUES = _EXPRESSIONS | {
+    "true", "false", "null", "none", "undef", "poison", "zeroinitializer", "splat", "asm",
+}  # fmt: skip
+#: Words of comparisons and atomic operations that are not the operation.
+_FLAGS = {
+    "nuw", "nsw", "exact", "fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc",
+    "samesign", "disjoint", "nneg", "inbounds", "volatile",
+}  # fmt: skip
 _ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
 
 
@@ -217,9 +178,9 @@ class Reader:
 
     def _is_type(self) -> bool:
         token = self._tokens[self._at]
-        if token[0] in "%[{<":
-            return True
-        return bool(re.fullmatch(r"i\d+|ptr|void|label|metadata|half|bfloat|float|double|token", token))
+        if token[0] == "%":
+            return _name(token) in self._types
+        return token[0] in "[{<" or _TYPE.fullmatch(token) is not None
 
     def _type(self) -> Type:
         token = self._next()
@@ -332,31 +293,24 @@ class Reader:
             item = self._typed()
             self._expect(")")
             return Constant(kind, (item,) * kind.count)
-        if token in _CASTS or token in _BINARY or token in ("getelementptr", "extractelement", "select"):
-            words = set()
-            while self._tokens[self._at] != "(":
-                words.add(self._next())
-                self._skip_range()
-            self._expect("(")
-            expression = Instruction(token, kind, words=frozenset(words))
-            if token == "getelementptr":
-                expression.source = self._type()
-                self._expect(",")
-            expression.arguments.append(self._typed())
-            if token in _CASTS:
-                self._expect("to")
-                self._type()
-            while self._takes(","):
-                expression.arguments.append(self._typed())
-            self._expect(")")
+        if token in _EXPRESSIONS:
+            expression = Instruction(token, kind)
+            while not self._takes("("):
+                if self._next() == "inrange":
+                    self._skip_parentheses()
+            while not self._takes(")"):
+                if self._takes("to"):
+                    self._type()
+                    continue
+                inner = self._type()
+                if self._takes(","):  # a type alone: what the address is of
+                    expression.source = inner
+                else:
+                    expression.arguments.append(self._value(inner))
+                    self._takes(",")
             return expression
         self._at -= 1
         raise self._error("a value")
-
-    def _skip_range(self) -> None:
-        """Skip ``inrange(-16, 16)``."""
-        if self._tokens[self._at - 1] == "inrange":
-            self._skip_parentheses()
 
     # -- the module ------------------------------------------------------------------------------------------
 
@@ -426,54 +380,35 @@ class Reader:
 
     def _body(self, function: Function, lines: list[str]) -> None:
         """Read the blocks of a function; the first has the number after the parameters, if it has no name."""
-        tokens: list[str] = []
+        statements: list[list[str]] = []
+        in_switch = False
         for line in lines:
-            if not line.lstrip().startswith("#dbg"):
-                tokens += [token for token in _TOKEN.findall(line) if token[0] != ";"]
-        self._tokens, self._at = [*tokens, _END, _END, _END], 0
+            tokens = [token for token in _TOKEN.findall(line) if token[0] != ";"]
+            if not tokens or line.lstrip().startswith("#dbg"):
+                continue
+            if in_switch:
+                statements[-1] += tokens
+            else:
+                statements.append(tokens)
+            in_switch = tokens[-1] == "[" or (in_switch and tokens[0] != "]")
         unnamed = [name for *_, name in function.parameters if name.isdigit()]
         block = Block(str(len(unnamed)))
-        while self._tokens[self._at] != _END:
-            if self._tokens[self._at + 1] == ":":
-                token = self._next()
-                self._next()
-                block = Block(_name("%" + token))
+        for tokens in statements:
+            self._tokens, self._at = [*tokens, _END, _END], 0
+            if tokens[1:2] == [":"]:
+                block = Block(_name("%" + tokens[0]))
+                continue
             if not function.blocks or function.blocks[-1] is not block:
                 function.blocks.append(block)
             name = ""
-            if self._tokens[self._at + 1] == "=":
-                name = _name(self._next())
-                self._next()
+            if tokens[1:2] == ["="]:
+                name = _name(tokens[0])
+                self._at = 2
             instruction = self._instruction()
             instruction.name = name
-            words = set(instruction.words)
-            while True:  # alignment and metadata
-                if not self._takes(","):
-                    break
-                token = self._next()
-                if token == "align":
-                    instruction.align = self._number()
-                elif token == "!dbg":
-                    instruction.location = self._next()
-                elif token[0] == "!":
-                    words.add(token)
-                    if self._takes("!"):
-                        self._expect("{")
-                        while not self._takes("}"):
-                            self._at += 1
-                    else:
-                        self._next()
-                else:
-                    self._at -= 1
-                    raise self._error("metadata")
-            instruction.words = frozenset(words)
             block.instructions.append(instruction)
 
     # -- instructions ----------------------------------------------------------------------------------------
-
-    def _label(self) -> str:
-        self._expect("label")
-        return _name(self._next())
 
     def _words(self) -> set[str]:
         """Read flags, up to the next type."""
@@ -484,177 +419,112 @@ class Reader:
                 self._skip_parentheses()
         return words
 
-    def _order(self, instruction: Instruction) -> None:
-        """Read the scope and the orderings of an atomic instruction."""
-        orderings = []
-        if self._takes("syncscope"):
-            self._expect("(")
-            instruction.scope = self._next().strip('"')
-            self._expect(")")
-        while self._tokens[self._at] in _ORDERINGS:
-            orderings.append(self._next())
-        instruction.ordering = tuple(orderings)
-
     def _instruction(self) -> Instruction:
         op = self._next()
-        if op in _BINARY:
-            words = self._words()
-            kind = self._type()
-            left = self._value(kind)
-            self._expect(",")
-            right = self._value(kind)
-            instruction = Instruction(op, kind, [left, right], words=frozenset(words))
-            if op in ("icmp", "fcmp"):
-                instruction.predicate = min(words - _FLAGS)
-                instruction.type = Type("int", 1)
-                if kind.kind == "vector":
-                    instruction.type = Type("vector", kind.count, (Type("int", 1),))
+        if op in ("call", "tail", "musttail", "notail"):
+            if op != "call":
+                self._expect("call")
+            instruction = self._call()
+            self._operands(instruction)
             return instruction
-        if op in _CASTS:
-            words = self._words()
-            value = self._typed()
-            self._expect("to")
-            return Instruction(op, self._type(), [value], words=frozenset(words))
-        if op in ("fneg", "freeze", "extractelement", "insertelement", "shufflevector", "select"):
-            words = self._words()
-            values = [self._typed()]
-            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+        if op not in _CASTS | _BINARY | _OTHERS:
+            self._at -= 1
+            raise self._error("an instruction that is translated")
+        instruction = Instruction(op, VOID)
+        self._operands(instruction)
+        kinds = [argument.type for argument in instruction.arguments]
+        if op in ("icmp", "fcmp", "atomicrmw"):
+            words = {word for word in instruction.words if word[0] != "!"}
+            instruction.predicate = min(words - _FLAGS)
+        if op in ("icmp", "fcmp"):
+            flag = Type("int", 1)
+            instruction.type = Type("vector", kinds[0].count, (flag,)) if kinds[0].kind == "vector" else flag
+        elif op in _BINARY or op in ("fneg", "freeze", "insertelement", "insertvalue", "phi"):
+            instruction.type = kinds[0]
+        elif op in ("select", "atomicrmw"):
+            instruction.type = kinds[1]
+        elif op == "cmpxchg":
+            instruction.type = Type("struct", 0, (kinds[1], Type("int", 1)))
+        elif op == "extractelement":
+            instruction.type = kinds[0].elements[0]
+        elif op == "extractvalue":
+            instruction.type = kinds[0]
+            for index in instruction.indices:
+                instruction.type = instruction.type.element(index)
+        elif op == "shufflevector":
+            mask = instruction.arguments.pop()
+            assert isinstance(mask, Constant)
+            items = mask.value if isinstance(mask.value, tuple) else (mask,) * mask.type.count
+            instruction.indices = tuple(int(getattr(item, "value", 0) or 0) for item in items)
+            instruction.type = Type("vector", mask.type.count, kinds[0].elements)
+        elif op == "load":
+            instruction.type = instruction.source
+        elif op == "getelementptr":
+            vectors = [kind for kind in kinds if kind.kind == "vector"]
+            instruction.type = Type("vector", vectors[0].count, (Type("ptr"),)) if vectors else kinds[0]
+        elif op == "alloca" and instruction.type.kind == "void":
+            instruction.type = Type("ptr")
+        return instruction
+
+    def _operands(self, instruction: Instruction) -> None:
+        """Read what follows an opcode, up to the next instruction: one grammar serves them all.
+
+        Values have their type before them, or that of the value before; a type alone is the one that the
+        instruction reads from memory or reserves.
+        """
+        op, kind, words = instruction.op, VOID, set(instruction.words)
+        while (token := self._tokens[self._at]) != _END:
+            if token[0] == "!":
                 self._at += 1
-                values.append(self._typed())
-            kind = values[1 if op == "select" else 0].type
-            indices: tuple[int, ...] = ()
-            if op == "extractelement":
-                kind = kind.elements[0]
-            elif op == "shufflevector":
-                mask = values.pop()
-                assert isinstance(mask, Constant)
-                count = mask.type.count
-                items = mask.value if isinstance(mask.value, tuple) else (Constant(VOID, 0),) * count
-                indices = tuple(
-                    item.value if isinstance(item, Constant) and isinstance(item.value, int) else 0
-                    for item in items
-                )
-                kind = Type("vector", count, kind.elements)
-            return Instruction(op, kind, values, words=frozenset(words), indices=indices)
-        if op == "load":
-            atomic, volatile = self._takes("atomic"), self._takes("volatile")
-            kind = self._type()
-            self._expect(",")
-            instruction = Instruction(op, kind, [self._typed()])
-            self._order(instruction)
-            instruction.words = frozenset({"volatile"} if volatile else {"atomic"} if atomic else ())
-            return instruction
-        if op == "store":
-            atomic, volatile = self._takes("atomic"), self._takes("volatile")
-            value = self._typed()
-            self._expect(",")
-            instruction = Instruction(op, VOID, [value, self._typed()])
-            self._order(instruction)
-            instruction.words = frozenset({"volatile"} if volatile else {"atomic"} if atomic else ())
-            return instruction
-        if op == "getelementptr":
-            words = set()
-            while not self._is_type():
-                words.add(self._next())
-                self._skip_range()
-            source = self._type()
-            arguments = []
-            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
-                self._at += 1
-                arguments.append(self._typed())
-            kind = arguments[0].type
-            for argument in arguments[1:]:
-                other = argument.type
-                if other.kind == "vector" and kind.kind != "vector":
-                    kind = Type("vector", other.count, (kind,))
-            return Instruction(op, kind, arguments, words=frozenset(words), source=source)
-        if op == "alloca":
-            self._takes("inalloca")
-            source = self._type()
-            instruction = Instruction(op, Type("ptr"), source=source)
-            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
-                self._at += 1
-                if self._takes("align"):
-                    instruction.align = self._number()
-                elif self._takes("addrspace"):
-                    instruction.type = Type("ptr", self._number())
+                words.add(token)
+                if self._takes("!"):
+                    while self._next() != "}":
+                        pass
+                elif token == "!dbg":
+                    instruction.location = self._next()
                 else:
-                    instruction.arguments.append(self._typed())
-            return instruction
-        if op == "phi":
-            words = self._words()
-            kind = self._type()
-            instruction = Instruction(op, kind, words=frozenset(words))
-            while True:
-                self._expect("[")
+                    self._at += 1
+            elif op == "phi" and kind != VOID and token == "[":
+                self._at += 1
                 instruction.arguments.append(self._value(kind))
                 self._expect(",")
                 instruction.labels.append(_name(self._next()))
                 self._expect("]")
-                if self._tokens[self._at] != "," or self._tokens[self._at + 1][0] == "!":
-                    return instruction
+            elif token in (",", "]") or (token == "[" and op == "switch"):
                 self._at += 1
-        if op == "br":
-            if self._tokens[self._at] == "label":
-                return Instruction(op, VOID, labels=[self._label()])
-            condition = self._typed()
-            self._expect(",")
-            first = self._label()
-            self._expect(",")
-            return Instruction(op, VOID, [condition], labels=[first, self._label()])
-        if op == "switch":
-            instruction = Instruction(op, VOID, [self._typed()])
-            self._expect(",")
-            instruction.labels.append(self._label())
-            self._expect("[")
-            while not self._takes("]"):
-                instruction.arguments.append(self._typed())
-                self._expect(",")
-                instruction.labels.append(self._label())
-            return instruction
-        if op in ("extractvalue", "insertvalue"):
-            values = [self._typed()]
-            indices = ()
-            while self._tokens[self._at] == "," and self._tokens[self._at + 1][0] != "!":
+            elif op in _BINARY and kind != VOID:
+                instruction.arguments.append(self._value(kind))
+            elif token == "[" and op == "call":  # operand bundles
+                while self._next() != "]":
+                    pass
+            elif token == "label":
                 self._at += 1
-                if self._tokens[self._at].isdigit():
-                    indices += (int(self._next()),)
+                instruction.labels.append(_name(self._next()))
+            elif self._is_type():
+                kind = self._type()
+                if self._tokens[self._at] in (",", _END) or op == "phi":
+                    instruction.source = kind
                 else:
-                    values.append(self._typed())
-            kind = values[0].type
-            if op == "extractvalue":
-                for index in indices:
-                    kind = kind.element(index)
-            return Instruction(op, kind, values, indices=indices)
-        if op in ("atomicrmw", "cmpxchg"):
-            self._takes("weak")
-            volatile = self._takes("volatile")
-            instruction = Instruction(op, VOID, words=frozenset({"volatile"} if volatile else ()))
-            if op == "atomicrmw":
-                instruction.predicate = self._next()
-            instruction.arguments.append(self._typed())
-            while self._takes(","):
-                instruction.arguments.append(self._typed())
-            self._order(instruction)
-            instruction.type = instruction.arguments[1].type
-            if op == "cmpxchg":
-                instruction.type = Type("struct", 0, (instruction.type, Type("int", 1)))
-            return instruction
-        if op == "fence":
-            instruction = Instruction(op, VOID)
-            self._order(instruction)
-            return instruction
-        if op == "ret":
-            kind = self._type()
-            return Instruction(op, VOID, [] if kind.kind == "void" else [self._value(kind)])
-        if op == "unreachable":
-            return Instruction(op, VOID)
-        if op in ("call", "tail", "musttail", "notail"):
-            if op != "call":
-                self._expect("call")
-            return self._call()
-        self._at -= 1
-        raise self._error("an instruction that is translated")
+                    instruction.arguments.append(self._value(kind))
+            elif token.isdigit():
+                self._at += 1
+                instruction.indices += (int(token),)
+            elif self._takes("to"):
+                instruction.type = self._type()
+            elif self._takes("align"):
+                instruction.align = self._number()
+            elif self._takes("addrspace"):
+                instruction.type = Type("ptr", self._number())
+            elif self._takes("syncscope"):
+                instruction.scope = self._skip_parentheses()[0].strip('"')
+            elif token in _ORDERINGS:
+                self._at += 1
+                instruction.ordering += (token,)
+            else:
+                self._at += 1
+                words.add(token)
+                self._skip_parentheses()
+        instruction.words = frozenset(words)
 
     def _call(self) -> Instruction:
         words = self._words()
@@ -676,33 +546,7 @@ class Reader:
             instruction.attributes.append(self._attributes() if kind.kind != "metadata" else {})
             instruction.arguments.append(self._value(kind))
             self._takes(",")
-        while self._tokens[self._at][0] == "#" or self._tokens[self._at] in ("nounwind", "convergent"):
-            self._next()
-        if self._takes("["):  # operand bundles
-            while not self._takes("]"):
-                self._at += 1
         return instruction
-
-
-_FLAGS = frozenset(
-    [
-        "nuw",
-        "nsw",
-        "exact",
-        "fast",
-        "nnan",
-        "ninf",
-        "nsz",
-        "arcp",
-        "contract",
-        "afn",
-        "reassoc",
-        "samesign",
-        "disjoint",
-        "nneg",
-        "inbounds",
-    ]
-)
 
 
 def read_ir(text: str) -> Module:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from .ir_reader import fields_of
 from .ir_syntax import Type
 
-CLASS_TYPES = {"p": "pred", "rs": "b16", "r": "b32", "rd": "b64", "f": "f32", "fd": "f64"}
-_REGISTER = re.compile(r"%(rs|rd|r|fd|f|p)(\d+)\b")
+CLASS_TYPES = {"p": "pred", "rs": "b16", "r": "b32", "rd": "b64", "rq": "b128", "f": "f32", "fd": "f64"}
+CLASS_BITS = {"p": 1, "rs": 16, "r": 32, "rd": 64, "rq": 128, "f": 32, "fd": 64}
+_REGISTER = re.compile(r"%(rs|rd|rq|r|fd|f|p)(\d+)\b")
 #: Instructions that are left out if nothing reads their result.
 _PURE = re.compile(
     r"(?:mov|cvta?|add|sub|mul|mad|fma|neg|abs|min|max|shl|shr|shf|and|or|xor|not|setp|selp|prmt|ld\.param)\b"
@@ -21,15 +22,13 @@ _PURE = re.compile(
 def class_of(leaf: Type) -> str:
     """The class of registers that holds a scalar."""
     if leaf.kind == "int":
-        if leaf.count == 1:
-            return "p"
-        return "rs" if leaf.count <= 16 else "r" if leaf.count <= 32 else "rd"
+        return next(kind for kind, bits in CLASS_BITS.items() if leaf.count <= bits)
     return {"float": "f", "double": "fd", "half": "rs", "bfloat": "rs"}.get(leaf.kind, "rd")
 
 
 def width_of(leaf: Type) -> int:
     """The bits of the register that holds a scalar."""
-    return {"p": 1, "rs": 16, "r": 32, "rd": 64, "f": 32, "fd": 64}[class_of(leaf)]
+    return CLASS_BITS[class_of(leaf)]
 
 
 @dataclass(eq=False)
