@@ -82,6 +82,14 @@ def test_vectors() -> None:
     _is_refused(union, "clang", r"\(2\): error: .*implicitly deleted")
 
 
+def test_registers_of_ptx_in_asm() -> None:
+    assert _row("a register of PTX") == ("`%laneid` or `%%laneid`", "`%%laneid`")
+    body = 'asm("mov.u32 %0, %laneid;" : "=r"(*n));'
+    assert "%laneid" in _ptx(body, "nvrtc")
+    _is_refused(body, "clang", r"\(2\): error: invalid % escape in inline assembly")
+    assert all("%laneid" in _ptx(body.replace("%l", "%%l"), compiler) for compiler in COMPILERS)
+
+
 def test_atomics() -> None:
     nvrtc, by_clang = _row("atomic operations")
     assert "atom.global" in nvrtc and "generic" in by_clang

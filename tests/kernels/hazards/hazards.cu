@@ -291,7 +291,7 @@ __device__ __forceinline__ void cluster_barrier() {
 }
 __device__ __forceinline__ int from_other_block(const int* s) {
     u32 there, value;
-    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %1, r; }"
+    asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %1, r; }"
         : "=r"(there) : "r"(shared_address(s)));
     asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(there) : "memory");
     return value;
@@ -312,7 +312,7 @@ extern "C" __global__ void __cluster_dims__(2) not_started(int* x) {  // the oth
     IF_BROKEN(__syncthreads();)
     if (threadIdx.x == 0) {
         u32 there;
-        asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+        asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\n"
             "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(shared_address(s)));
         asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" :: "r"(there) : "memory");
     }
@@ -384,7 +384,7 @@ extern "C" __global__ void __cluster_dims__(2) wide_maximum(int* x) {  // no max
     if (threadIdx.x == 0) s = 0;
     cluster_barrier();
     u32 there;
-    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+    asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\n"
         "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(shared_address(&s)));
     IF_BROKEN(asm volatile("red.relaxed.cluster.shared::cluster.max.u64 [%0], %1;" :: "r"(there), "l"((u64)x[threadIdx.x]) : "memory");)
     IF_FIXED(asm volatile("red.relaxed.cluster.shared::cluster.max.u32 [%0], %1;" :: "r"(there), "r"(x[threadIdx.x]) : "memory");)
@@ -455,7 +455,7 @@ __device__ __forceinline__ void arrive_remotely(int* x) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
     cluster_barrier();
     u32 there;
-    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+    asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\n"
         "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(b));
     if (scope == 0) asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
     if (scope == 1) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
@@ -525,7 +525,7 @@ extern "C" __global__ void __cluster_dims__(2) remote_data(int* x) {  // what wa
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
     cluster_barrier();
     u32 there, data;
-    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %2, r;\n"
+    asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %2, r;\n"
         "mapa.shared::cluster.u32 %1, %3, r; }" : "=r"(there), "=r"(data) : "r"(b), "r"(shared_address(s + threadIdx.x)));
     asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(data), "r"(threadIdx.x) : "memory");
     IF_BROKEN(asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");)

@@ -60,7 +60,7 @@ __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;"
 template <int left> __device__ __forceinline__ void wait_copies() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 __device__ __forceinline__ u32 of_other_block(const void* p) {  // of a cluster of two
     u32 there;
-    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %1, r; }"
+    asm volatile("{ .reg .b32 r; mov.b32 r, %%cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %1, r; }"
         : "=r"(there) : "r"(shared(p)));
     return there;
 }
