@@ -84,7 +84,7 @@ def test_start_page(visit: Any) -> None:
 
 def test_a_lesson(visit: Any) -> None:
     page = visit("course/00-start-here.html")
-    assert "where is the matrix" in page.locator("h1").inner_text()
+    assert "one product, two speeds" in page.locator("h1").inner_text()
     assert any("lessons.check" in text for text in page.locator(".cell_input").all_inner_texts())
     assert not page.get_by_text("kernel.install").count(), "the cell that prepares the kernel is hidden"
     page.get_by_role("link", name="01 Fifty-eight pictures, one rule").first.click()

@@ -27,6 +27,7 @@ from ptxlab.course.exercises import (
     scale_factors_in_tensor_memory,
     shared_memory_and_banks,
     sparse_gemm,
+    start_here,
     tensor_memory,
     what_goes_wrong,
     what_goes_wrong_asynchronously,
@@ -288,6 +289,9 @@ def test_rates_that_lessons_name_are_those_recorded() -> None:
         at = rows[f"{row.number} {row.title}", gemm_ladder.SIZE]
         named[at["name"]] = (gemm_ladder.RATES[row.number], at["ours"])
         named["cuBLAS"] = (gemm_ladder.CUBLAS, at["library"])
+    plain = rows["0 plain CUDA, f32", gemm_ladder.SIZE]
+    named["plain CUDA"] = (start_here.PLAIN, plain["ours"])
+    named["cuBLAS, f32"] = (start_here.BEST_PLAIN, plain["library"])
     for stages, rate in gemm_ladder.STAGE_RATES.items():
         name = f"9 specialised warps, {stages} stages"
         named[name] = (rate, rows[name, gemm_ladder.SIZE]["ours"])
@@ -421,3 +425,10 @@ def test_a_disk_that_cannot_be_written(progress_file: Path) -> None:
     progress_file.parent.write_text("a file where the folder should be")
     assert lessons.check("00.3", 32)
     assert ptxlab.progress().done == 0
+
+
+def test_the_kernel_that_lesson_00_shows_is_the_one_that_was_measured() -> None:
+    notebook = record_lesson_kernels.ROOT / "notebooks" / "00-start-here.ipynb"
+    sources = ["".join(cell["source"]) for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]]
+    (shown,) = (source for source in sources if "PRODUCT = " in source)
+    assert reader_kernels.source_text("plain_product.cu").strip() in shown

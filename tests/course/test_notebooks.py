@@ -131,14 +131,6 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
     assert "PTX ISA" in cells[-2].source
 
 
-@each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
-def test_a_lesson_is_read_in_one_sitting(lesson: lessons.Lesson) -> None:
-    """At most 45 minutes by our estimate, and 2,000 words of prose."""
-    cells = [cell.source for cell in read(lesson.file).cells if cell.cell_type == "markdown"]
-    words = sum(len(re.sub(r"```.*?```", "", source, flags=re.S).split()) for source in cells)
-    assert lesson.minutes <= 45 and words <= 2000, words
-
-
 def test_a_lesson_comes_after_those_that_it_builds_on() -> None:
     before: set[str] = set()
     for lesson in lessons.LESSONS:

@@ -28,8 +28,13 @@ from ptxlab.course.exercises import (
 )
 
 ROOT = Path(__file__).parents[2]
-#: In this order: the second uses texts of the first.
-NOTEBOOKS = ("03-your-first-tensor-core-kernel", "04-shared-memory-and-banks", "08-what-goes-wrong")
+#: In this order: the lesson on shared memory uses texts of the first tensor-core kernel.
+NOTEBOOKS = (
+    "00-start-here",
+    "03-your-first-tensor-core-kernel",
+    "04-shared-memory-and-banks",
+    "08-what-goes-wrong",
+)
 #: Lessons with kernels of their own.
 MODULES = (
     what_goes_wrong, what_goes_wrong_asynchronously, from_instruction_to_gemm, sparse_gemm, epilogue,

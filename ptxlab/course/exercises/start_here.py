@@ -1,4 +1,4 @@
-"""Lesson 00: lane, register, fragment."""
+"""Lesson 00: why tensor cores; lane, register, fragment."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 
 from ...instruction import mma_instruction
 from ...isa.dtypes import dtype
+from ...views.charts import bars
+from ...views.picture import Picture
 from ..answers import first_wrong, function_table, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, first_register, otherwise, when
+from .from_instruction_to_gemm import RATES, SIZE
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 _ROW, _COL = drawn("00.1", "`C[{}][{}]`", (9, 3), (10, 3), (12, 3), (13, 6), (11, 1), (14, 7))
@@ -20,6 +23,36 @@ _VALUES = drawn(
     (3, 1, 4, 1, 5, 2, 6, -1),
     (5, 4, 3, 2, 1, 7, 6, -1),
 )
+
+#: TFLOP/s on an H200 without tensor cores, in float32: the kernel of the lesson, and cuBLAS.
+PLAIN, BEST_PLAIN = 5.2, 51
+#: Kernels of the slider: TFLOP/s, and what each does.
+_SPEEDS = {
+    "float units, one element a thread": (PLAIN, "every thread loads all that it multiplies from memory"),
+    "float units, cuBLAS": (BEST_PLAIN, "NVIDIA's library: as fast as it gets without tensor cores"),
+    "tensor cores, one tile a warp": (
+        RATES[1],
+        "rung 1 of lesson 11: they nearly always wait for memory",
+    ),
+    "tensor cores, fed": (RATES[12], "rung 12 of lesson 11, which you can write by then"),
+}
+
+
+def speed(kernel: int) -> Picture:
+    """The first kernels of the slider: how fast an H200 multiplies two large matrices with each.
+
+    >>> speed(1).title
+    'float units, one element a thread: 5.2 TFLOP/s, 211 ms'
+    """
+    shown = list(_SPEEDS.items())[:kernel]
+    name, (rate, idea) = shown[-1]
+    size = f"two matrices of {SIZE} x {SIZE} on an H200; float units: f32, tensor cores: f16 with f32 sums"
+    return bars(
+        {words: rate for words, (rate, _) in shown},
+        f"{name}: {rate:g} TFLOP/s, {2 * SIZE**3 / rate / 1e9:.3g} ms",
+        (idea, size),
+        most=RATES[12],
+    )
 
 
 @checks("00.1")
