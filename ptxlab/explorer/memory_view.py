@@ -372,7 +372,7 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
     }
     controls: list[dict[str, Any]] = [
         {
-            "option": option,
+            "name": option,
             "label": option.capitalize(),
             "hint": hint,
             "choices": [list(choice) for choice in choices[option]],
@@ -388,12 +388,10 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
         controls.insert(
             2,
             {
-                "option": "pitch",
+                "name": "pitch",
                 "label": "Pitch",
                 "hint": f"Bytes from one {layout.major} to the next; padding beyond {least}",
-                "least": least,
-                "most": max(_MAX_PITCH, least),
-                "step": _pitch_step(layout.by),
+                "range": {"min": least, "max": max(_MAX_PITCH, least), "step": _pitch_step(layout.by)},
                 "value": layout.pitch,
             },
         )

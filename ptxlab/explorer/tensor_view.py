@@ -221,7 +221,6 @@ def load_data(ins: TensorInstruction, load: Load) -> dict[str, Any]:
     """
     form, allocated = load.form, _allocated_columns(ins)
     coords = form.layout.coords() + np.array((load.lane, load.column))
-    counts = _counts(form.shape, form.pack)
     return {
         "mnemonic": form.mnemonic,
         "shape": form.shape,
@@ -234,16 +233,29 @@ def load_data(ins: TensorInstruction, load: Load) -> dict[str, Any]:
         "lanes": coords[..., 0].astype(np.int16).tobytes(),
         "columns": coords[..., 1].astype(np.int16).tobytes(),
         "summary": _load_summary(load),
-        "controls": {
-            "shape": [[shape, _why_no_shape(shape, load, allocated)] for shape in LOAD_SHAPES],
-            "count": [
-                [count, "" if candidate.columns <= allocated else f"{allocated} columns are allocated"]
-                for count, candidate in counts.items()
-            ],
-            "lane": list(_lanes(form.shape)),
-            "most_column": allocated - form.columns,
-        },
+        "controls": _load_controls(load, allocated),
     }
+
+
+def _load_controls(load: Load, allocated: int) -> list[dict[str, Any]]:
+    form = load.form
+    too_many = f"{allocated} columns are allocated"
+    shapes = [[f".{shape}", shape, _why_no_shape(shape, load, allocated)] for shape in LOAD_SHAPES]
+    counts = [
+        [f".x{count}", count, "" if candidate.columns <= allocated else too_many]
+        for count, candidate in _counts(form.shape, form.pack).items()
+    ]
+    lanes = [[f"lane {lane}", lane] for lane in _lanes(form.shape)]
+    controls: list[dict[str, Any]] = [
+        {"name": "shape", "hint": "shape of the load", "choices": shapes, "value": form.shape},
+        {"name": "count", "hint": "number of repetitions", "choices": counts, "value": form.count},
+    ]
+    if len(lanes) > 1:
+        hint = "first of each warp's 32 lanes"
+        controls.append({"name": "lane", "hint": hint, "choices": lanes, "value": load.lane})
+    columns = {"min": 0, "max": allocated - form.columns, "step": 1}
+    first = {"name": "column", "label": "column", "hint": "first column", "range": columns}
+    return [*controls, {**first, "value": load.column}]
 
 
 def _why_no_shape(shape: str, load: Load, allocated: int) -> str:

@@ -72,14 +72,13 @@ def toolbar(
     options: list[dict[str, Any]] = []
     for name, value in document.options.items():
         legal = ins.modifiers.get(name, ())  # of a mask there are too many: it is a text
+        choices = [[str(choice).lower(), choice] for choice in legal]
         options.append(
             {
                 "name": name,
                 "label": name.replace("_", "-"),
                 "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
-                "options": [[str(choice).lower(), choice] for choice in legal],
-                "value": value if legal else 0,
-                "text": "" if legal else mask_text(name, value),
+                **({"choices": choices, "value": value} if legal else {"value": mask_text(name, value)}),
             }
         )
     return data | {

@@ -201,14 +201,14 @@ def _select(name: str, options: list[tuple[str, str]], value: str) -> dict[str, 
         "name": name,
         "label": label,
         "hint": hint,
-        "options": [list(option) for option in options],
+        "choices": [list(option) for option in options],
         "value": value,
     }
 
 
 def _number(name: str, most: int, value: int) -> dict[str, Any]:
     label, hint = _CONTROLS[name]
-    return {"name": name, "label": label, "hint": hint, "most": most, "value": str(value)}
+    return {"name": name, "label": label, "hint": hint, "range": {"min": 0, "max": most}, "value": str(value)}
 
 
 def _columns(transfer: TensorMemoryTransfer) -> str:

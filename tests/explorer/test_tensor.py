@@ -447,7 +447,8 @@ def test_what_can_be_chosen_of_a_move_is_legal() -> None:
         first = first_transfer(transfers(family)[0])
         for control in transfer_info(first)["transfer"]["controls"]:
             state = ExplorerState(first.ins)
-            values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
+            last = str(control["range"]["max"]) if "range" in control else ""
+            values = [value for _, value in control.get("choices", [(last, last)])]
             for value in values:
                 SetTransfer(control["name"], value).apply(state)
                 now = {
@@ -617,7 +618,7 @@ def test_lanes_that_are_disabled_keep_d() -> None:
 
 def test_disabled_lanes_are_shown_in_code_and_in_links(with_disabled_lanes: ptxlab.Explorer) -> None:
     ex = with_disabled_lanes
-    assert ex.view.toolbar["options"][-1]["text"] == "0..3, 64"
+    assert ex.view.toolbar["options"][-1]["value"] == "0..3, 64"
     assert ex.view.instruction["disabled_lanes"] == [0, 1, 2, 3, 64]
     assert "disable_output_lane=0x1000000000000000f" in ex.code()
     np.testing.assert_array_equal(ptxlab.explore(ex.link).D, ex.D)

@@ -91,7 +91,8 @@ type TextBoxOptions<T> = {
 type Cell = { name: Name; row: number; column: number };
 /** One cell, or the cells up to another corner. */
 type Mark = Cell & { row2?: number; column2?: number };
-type CellRange = { name: Name; top: number; left: number; bottom: number; right: number };
+/** From its first row and column to its last. */
+type CellRange = Required<Mark>;
 /** Where the fill handle was dragged to. */
 type Corner = { to_row: number; to_column: number };
 type Filling = { to: Corner | null; other: boolean };
@@ -248,8 +249,6 @@ type Nowhere = {
   line: null;
 };
 type Maps = (InLanes | InMemory | Nowhere) & {
-  byLane?: number[][];
-  blocks?: LaneBlock[];
   place: TensorPlaces | null;
 };
 /** Letters in which most numbers of a matrix, and all of them, can be told. */
@@ -282,9 +281,6 @@ interface MatrixValues {
   codes: Codes;
   // of sparse A: where each cell of one form is in the other, dense or compressed
   counterpart: Int32Array | null;
-  largest?: number;
-  isZero?: boolean;
-  differing?: number[];
 }
 
 type Matrix = Basics & MatrixValues & Maps & (Compared | Alone);
@@ -406,12 +402,6 @@ type DrawCell = (row: number, column: number, index: number, x: number, y: numbe
 // -- the toolbar: toolbar.py --
 
 type Choice<T> = [text: string, value: T];
-/** A list to choose from: what it offers, what is chosen, and what a choice does. */
-type ChoiceList<T> = {
-  options: (toolbar: ToolbarData) => Choice<T>[];
-  value: (toolbar: ToolbarData) => T;
-  choose: (value: T) => void;
-};
 type DisplayControl = { label: string; hint: string } & (
   | { trait: "label" | "colour_by"; options: Choice<Label | Traits["colour_by"]>[]; range?: undefined }
   | { trait: "zoom"; options?: undefined; range: { min: number; max: number; step: number } }
@@ -423,15 +413,7 @@ interface ToolbarData {
   chip: string;
   against: string | null;
   patterns: { [name in Name]?: string[] };
-  options: {
-    name: string;
-    label: string;
-    hint: string;
-    options: Choice<number | boolean>[];
-    value: number | boolean;
-    /** Of a mask, which is typed: it has no options. */
-    text: string;
-  }[];
+  options: Control[];
   undo: boolean;
   redo: boolean;
   gpu: { available: boolean; status: string; busy: boolean };
@@ -491,21 +473,18 @@ type Trace = { row: number; column: number; dot_product?: DotProduct } & Sent<Pi
 // -- the memory view: memory_view.py --
 
 type MemoryColour = "lane" | "row" | "column" | "wavefront";
-type MemoryControl = { option: "by" | "major" | "pitch" | "swizzle"; label: string; hint: string } & (
-  | {
-      choices: [text: string, value: string | number, obstacle: string][];
-      value: string | number;
-      modifier?: { name: string; row: number; column: number };
-    }
-  | { least: number; most: number; step: number; value: number }
-);
-/** A list, of each choice its text, its value, and why it cannot be chosen; or else a number to type. */
+/** Of a matrix descriptor a layout may be a modifier of the instruction: its values by the major index. */
+type MemoryControl = Control & { modifier?: { name: string; row: number; column: number } };
+/** A list, of each choice its text, its value, and why it cannot be chosen; a number with a range; or else a text. */
 type Control = {
   name: string;
-  label: string;
+  /** Written before it, if anything is. */
+  label?: string;
   hint: string;
-  value: string | number;
-  choices?: [text: string, value: string | number, obstacle?: string][];
+  /** What a screen reader says, if not the label or else the name. */
+  spoken?: string;
+  value: string | number | boolean | null;
+  choices?: [text: string, value: string | number | boolean | null, obstacle?: string][];
   range?: { min: number; max: number; step?: number };
   disabled?: boolean;
 };
@@ -674,14 +653,6 @@ interface TensorBlock {
   band?: number;
 }
 /** A list to choose from, or a number up to `most`. */
-type TransferControl = {
-  name: string;
-  label: string;
-  hint: string;
-  value: string;
-  options?: [text: string, value: string][];
-  most?: number;
-};
 interface TransferInfo {
   family: string;
   /** The matrix in registers, or "". */
@@ -690,7 +661,7 @@ interface TransferInfo {
   /** Whether registers hold halves of words; bits of the elements that become bytes, or 0. */
   halves: boolean;
   element_bits: number;
-  controls: TransferControl[];
+  controls: Control[];
 }
 type TransferLinks = { sources: number[][]; targets: number[][] };
 /** Of every cell: its lane, those of the second CTA from 128 on, its column and lowest bit; and where else it is. */
@@ -721,12 +692,7 @@ interface LoadData {
   lanes: DataView;
   columns: DataView;
   summary: string;
-  controls: {
-    shape: [text: string, obstacle: string][];
-    count: [count: number, obstacle: string][];
-    lane: number[];
-    most_column: number;
-  };
+  controls: Control[];
 }
 type LoadMap = { lanes: Int16Array; columns: Int16Array; elements: number; at: Int32Array; wide: number };
 

@@ -1,14 +1,22 @@
-// Lists to choose from and numbers to type, side by side.
+// Lists to choose from, numbers and texts to type, side by side.
 
-import { fillSelect, focusedIn, makeNumberInput, makeSelect, wholeNumber } from "./dom.js";
+import {
+  fillSelect,
+  focusedIn,
+  makeLabel,
+  makeNumberInput,
+  makeSelect,
+  makeTextInput,
+  wholeNumber,
+} from "./dom.js";
 
-// A choice is shown only after Python has accepted it. Nodes are rebuilt only if the choices themselves change, and
-// keep the focus.
+// What is chosen is shown only after Python has accepted it. Nodes are rebuilt only if the choices themselves change,
+// and keep the focus.
 export class Controls {
   /**
    * @param {HTMLElement} node
    * @param {string} key the attribute that holds the name of a control
-   * @param {(name: string, value: string | number, node: Element) => void} choose
+   * @param {(name: string, value: any, node: Element) => void} choose
    */
   constructor(node, key, choose) {
     this.node = node;
@@ -21,11 +29,16 @@ export class Controls {
 
   /** @param {Control[]} controls */
   showControls(controls) {
+    const before = this.shown;
     const built = JSON.stringify(controls.map((control) => ({ ...control, value: null })));
+    const isNew = built !== this.built;
     this.shown = controls;
-    if (built !== this.built) this.build();
     this.built = built;
-    controls.forEach((_, index) => this.restore(index));
+    if (isNew) this.build();
+    controls.forEach(({ value }, index) => {
+      const isTyped = this.nodes[index] === document.activeElement && value === before[index]?.value;
+      if (isNew || !isTyped) this.restore(index);
+    });
   }
 
   build() {
@@ -38,17 +51,19 @@ export class Controls {
   }
 
   /** @param {Control} control @param {number} index */
-  make({ name, label, hint, choices, range, disabled = false }, index) {
-    const shared = { title: hint, "aria-label": label || name, [this.key]: name };
-    const node = choices
-      ? makeSelect(this.node, label, shared)
-      : makeNumberInput(this.node, label, { ...shared, ...range });
-    if (node instanceof HTMLSelectElement) fillSelect(node, choices ?? []);
+  make(control, index) {
+    const { name, label, hint, spoken, choices, range, disabled = false } = control;
+    const node = this.makeNode(control, {
+      title: hint,
+      "aria-label": spoken ?? (label || name),
+      [this.key]: name,
+    });
     node.disabled = disabled;
     node.addEventListener("change", () => {
-      const chosen = choices?.find(([, choice]) => String(choice) === node.value)?.[1] ?? wholeNumber(node);
+      const typed = range ? wholeNumber(node) : node.value;
+      const chosen = choices ? choices[/** @type {HTMLSelectElement} */ (node).selectedIndex][1] : typed;
       this.restore(index);
-      if (chosen !== null) this.choose(name, chosen, node);
+      if (choices || chosen !== null) this.choose(name, chosen, node);
     });
     node.addEventListener("keydown", (event) => {
       if (/** @type {KeyboardEvent} */ (event).key === "Escape" && !choices) this.restore(index);
@@ -56,9 +71,27 @@ export class Controls {
     return node;
   }
 
+  /** @param {Control} control @param {Record<string, string>} shared */
+  makeNode({ label = "", choices, range }, shared) {
+    if (choices) {
+      const list = makeSelect(this.node, label, shared);
+      fillSelect(list, choices);
+      return list;
+    }
+    if (range) return makeNumberInput(this.node, label, { ...shared, ...range });
+    const field = makeTextInput(makeLabel(this.node, label), "ptx-mask", { ...shared, placeholder: "none" });
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") field.blur();
+    });
+    return field;
+  }
+
   /** @param {number} index */
   restore(index) {
-    const value = String(this.shown[index].value);
-    if (this.nodes[index].value !== value) this.nodes[index].value = value;
+    const node = this.nodes[index];
+    // JupyterLite has undefined for Python's None
+    const value = String(this.shown[index].value ?? null);
+    if (node.value !== value) node.value = value;
   }
 }

@@ -133,11 +133,11 @@ export function makeLabel(parent, text) {
 }
 
 // The options of a list; one with an obstacle cannot be chosen, and its tip says why.
-/** @param {HTMLSelectElement} select @param {[text: string, value: string | number, obstacle?: string][]} choices */
+/** @param {HTMLSelectElement} select @param {NonNullable<Control["choices"]>} choices */
 export function fillSelect(select, choices) {
   select.replaceChildren();
   for (const [text, value, obstacle] of choices) {
-    const option = make("option", "", select, { value, text });
+    const option = make("option", "", select, { value: String(value), text });
     option.disabled = Boolean(obstacle);
     if (obstacle) option.title = obstacle;
   }

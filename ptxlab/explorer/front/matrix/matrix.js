@@ -1,5 +1,6 @@
 // One object for every matrix, as Python described and sent it.
 
+import { memoize } from "../common/memoize.js";
 import { typed, short, exact, binary, hex } from "../common/numbers.js";
 import { placesOf, threadsOf, LANES } from "../tensor/word_places.js";
 
@@ -8,31 +9,22 @@ export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
 const NO_LOAD = /** @type {Sent<LoadData>} */ ({});
 
-/** @type {WeakMap<MatrixInfo, Maps>} */
-const maps = new WeakMap(); // which lane holds each cell: fixed for an instruction, so read once
-
-/** @param {MatrixInfo} info @returns {Maps} */
-function mapsOf(info) {
-  const cached = maps.get(info);
-  if (cached) return cached;
+// Which lane holds each cell: fixed for an instruction, so read once.
+const mapsOf = memoize((/** @type {MatrixInfo} */ info) => {
   const [lane, elementOf, registerOf, low] = [info.lane, info.element_map, info.register_map, info.low].map(
     (view) => typed(Int16Array, view),
   );
   const [byte, core, line] = [info.byte, info.core, info.line].map((view) => typed(Int16Array, view));
-  const read = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line, place: null });
-  maps.set(info, read);
-  return read;
-}
+  return /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line, place: null });
+});
 
 // Where a matrix is in tensor memory and, for C and D, the threads that tcgen05.ld loads it into. Cached by
 // what it is made from, so that its cells are sorted by lane only once.
-/** @type {WeakMap<object, Partial<Record<Name, Maps>>>} */
-const tensorMaps = new WeakMap();
+const tensorMaps = memoize((/** @type {object} */ _load) => /** @type {Partial<Record<Name, Maps>>} */ ({}));
 
 /** @param {MatrixInfo} info @param {Name} name @param {TensorPlace} where @param {Sent<LoadData>} load */
 function mapsInTensor(info, name, where, load) {
-  const known = tensorMaps.get(load) ?? {};
-  tensorMaps.set(load, known);
+  const known = tensorMaps(load);
   const cached = known[name];
   if (cached?.place?.info === where) return cached;
   const place = placesOf(where, info.rows, info.columns);
@@ -148,15 +140,9 @@ const FEWEST_DIGITS = 2;
 // the part of the cells that may not be shortened further: an edit changes a row of D
 const USUAL = 0.85;
 
-/** @type {WeakMap<Matrix, FewestLetters>} */
-const fewestLengths = new WeakMap();
-
 // Letters in which most numbers of a matrix can be written with the fewest digits, and those in which all can,
 // if need be with an exponent.
-/** @param {Matrix} matrix @returns {FewestLetters} */
-export function fewestLetters(matrix) {
-  const known = fewestLengths.get(matrix);
-  if (known) return known;
+export const fewestLetters = memoize((/** @type {Matrix} */ matrix) => {
   const { length } = matrix.values;
   const step = Math.max(1, Math.floor(length / 2048));
   const lengths = /** @type {number[]} */ ([]);
@@ -167,10 +153,8 @@ export function fewestLetters(matrix) {
     all = Math.max(all, Math.min(...texts));
   }
   const most = lengths.sort((one, other) => one - other)[Math.ceil(USUAL * lengths.length) - 1];
-  const letters = { most, all: Math.max(most, all) };
-  fewestLengths.set(matrix, letters);
-  return letters;
-}
+  return { most, all: Math.max(most, all) };
+});
 
 // A number with the fewest digits: then without the zero before its point, with nothing behind it, and with an
 // exponent.
@@ -231,34 +215,25 @@ export function laneOf(matrices, cell) {
   return matrix.lane?.[indexOfCell(matrix, holder)] ?? -1;
 }
 
-/** @param {Matrix} matrix */
-export function largest(matrix) {
-  if (matrix.largest) return matrix.largest;
+export const largest = memoize((/** @type {Matrix} */ matrix) => {
   let most = 1e-30;
   for (const value of matrix.values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
-  matrix.largest = most;
   return most;
-}
+});
 
-/** @param {Matrix} matrix */
-export function isZero(matrix) {
-  matrix.isZero ??= !matrix.codes.some(Boolean);
-  return matrix.isZero;
-}
+export const isZero = memoize((/** @type {Matrix} */ matrix) => !matrix.codes.some(Boolean));
 
 // Indices of the cells that a lane holds; sorted once for each instruction.
 /** @param {Matrix & InLanes} matrix @param {number} lane */
-export function cellsOf(matrix, lane) {
-  const fixed = matrix.maps;
-  if (!fixed.byLane) {
-    const sorted = /** @type {number[][]} */ ([]);
-    matrix.lane.forEach((holder, index) => {
-      (sorted[holder] ??= []).push(index);
-    });
-    fixed.byLane = sorted;
-  }
-  return fixed.byLane[lane] ?? [];
-}
+export const cellsOf = (matrix, lane) => cellsByLane(matrix.lane)[lane] ?? [];
+
+const cellsByLane = memoize((/** @type {Int16Array} */ laneOf) => {
+  const sorted = /** @type {number[][]} */ ([]);
+  laneOf.forEach((lane, index) => {
+    (sorted[lane] ??= []).push(index);
+  });
+  return sorted;
+});
 
 // Runs of rows whose first cells are in one warp.
 /** @param {Matrix & InLanes} matrix */
@@ -296,11 +271,9 @@ export function repaintedCells(before, matrix) {
   return [...cells];
 }
 
-/** @param {Matrix & Compared} matrix */
-export function differing(matrix) {
-  matrix.differing ??= Array.from(matrix.differ.keys()).filter((index) => matrix.differ[index]);
-  return matrix.differing;
-}
+export const differing = memoize((/** @type {Matrix & Compared} */ { differ }) =>
+  Array.from(differ.keys()).filter((index) => differ[index]),
+);
 
 // Lanes that hold a row or a column, in ascending order; null where no lane does.
 /** @param {Matrices} matrices @param {Line} line */
@@ -319,11 +292,11 @@ export function lanesOf(matrices, { name, row, column }) {
 
 // A rectangle of cells as a spreadsheet copies it: tabs between columns, a line for every row.
 /** @param {CellRange} range @param {(row: number, column: number) => string} text */
-export function blockText({ top, left, bottom, right }, text) {
+export function blockText({ row, column, row2, column2 }, text) {
   const lines = [];
-  for (let row = top; row <= bottom; row += 1) {
+  for (let r = row; r <= row2; r += 1) {
     const words = [];
-    for (let column = left; column <= right; column += 1) words.push(text(row, column));
+    for (let c = column; c <= column2; c += 1) words.push(text(r, c));
     lines.push(words.join("\t"));
   }
   return lines.join("\n");

@@ -109,9 +109,10 @@ export class Selection {
 
   // Another instruction may not have these cells.
   dropIfGone() {
-    const matrix = this.mark && this.content.matrices[this.mark.name];
-    if (this.mark && (!matrix || this.range().bottom >= matrix.rows || this.range().right >= matrix.columns))
-      this.mark = null;
+    if (!this.mark) return;
+    const { name, row2, column2 } = this.range();
+    const matrix = this.content.matrices[name];
+    if (!matrix || row2 >= matrix.rows || column2 >= matrix.columns) this.mark = null;
   }
 
   showSelection(focus = false) {
@@ -151,10 +152,10 @@ export class Selection {
     const { name, row, column, row2 = row, column2 = column } = /** @type {Mark} */ (this.mark);
     return {
       name,
-      top: Math.min(row, row2),
-      left: Math.min(column, column2),
-      bottom: Math.max(row, row2),
-      right: Math.max(column, column2),
+      row: Math.min(row, row2),
+      column: Math.min(column, column2),
+      row2: Math.max(row, row2),
+      column2: Math.max(column, column2),
     };
   }
 
@@ -162,11 +163,10 @@ export class Selection {
   /** @returns {Line | null} */
   line() {
     if (!this.mark) return null;
-    const { name, row, column } = this.mark;
-    const { top, left, bottom, right } = this.range();
+    const { name, row, column, row2, column2 } = this.range();
     const { rows, columns } = this.content.matrices[name];
-    if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
-    return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
+    if (row === row2 && column === 0 && column2 === columns - 1 && columns > 1) return { name, row };
+    return column === column2 && row === 0 && row2 === rows - 1 && rows > 1 ? { name, column } : null;
   }
 
   // As a spreadsheet copies it.

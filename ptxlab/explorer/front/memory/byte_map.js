@@ -2,6 +2,7 @@
 // the bytes follows from the codes of the matrix, so that an edit sends nothing about memory.
 
 import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox } from "../common/canvas.js";
+import { memoize } from "../common/memoize.js";
 import { typed, hex } from "../common/numbers.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { laneNames } from "../matrix/describe.js";
@@ -11,14 +12,8 @@ export const LINE = 128;
 // bytes of a bank
 export const WORD = 4;
 
-/** @type {WeakMap<object, MemoryMap>} */
-const memoryMaps = new WeakMap();
-
 // Computed once for each message from Python.
-/** @param {MemoryData} data @returns {MemoryMap} */
-export function memoryMap(data) {
-  const cached = memoryMaps.get(data);
-  if (cached) return cached;
+export const memoryMap = memoize((/** @type {MemoryData} */ data) => {
   const byte = typed(Int32Array, data.byte);
   const low = typed(Int8Array, data.low);
   const wavefront = typed(Int16Array, data.wavefront);
@@ -31,18 +26,8 @@ export function memoryMap(data) {
       if (cellAt[at] < 0 || !low || low[index] < low[cellAt[at]]) cellAt[at] = index;
     }
   const supplier = new Map(data.suppliers.map(([address, lane, matrix]) => [address, { lane, matrix }]));
-  const map = {
-    byte,
-    low,
-    wavefront,
-    unit,
-    cellAt,
-    supplier,
-    perByte: Math.max(1, Math.floor(8 / data.bits)),
-  };
-  memoryMaps.set(data, map);
-  return map;
-}
+  return { byte, low, wavefront, unit, cellAt, supplier, perByte: Math.max(1, Math.floor(8 / data.bits)) };
+});
 
 // The cells in some bytes, in the order of their addresses.
 /** @param {MemoryMap} map @param {MemoryData} data @param {Matrix} matrix @param {number} address @param {number} size */

@@ -322,10 +322,8 @@ class MemoryControls {
     attribute(this.summary, "title", data.facts.join("\n"));
     const controls = data.controls.map((control) => ({
       ...control,
-      name: control.option,
       hint: isStatic ? ONE_LAYOUT : control.hint,
-      disabled: isStatic || ("choices" in control && control.choices.length < 2),
-      range: "least" in control ? { min: control.least, max: control.most, step: control.step } : undefined,
+      disabled: isStatic || (control.choices?.length ?? 2) < 2,
     }));
     const colours = matrix?.lane ? MEMORY_COLOURS : MEMORY_COLOURS.slice(1);
     const choices = /** @type {Choice<string>[]} */ (colours.map((colour) => [colour, colour]));
@@ -339,7 +337,7 @@ class MemoryControls {
   choose(option, chosen) {
     const { send, data } = this.view;
     const { name, by, major, pitch, swizzle, layout, controls } = data;
-    const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
+    const [modifier] = controls.flatMap((control) => control.modifier ?? []);
     // JupyterLite has undefined for Python's None
     const isTile = (pitch ?? null) === null;
     if (option === "colour") {

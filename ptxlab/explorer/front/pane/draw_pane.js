@@ -9,6 +9,7 @@ import {
   strokeBox,
   tracePath,
 } from "../common/canvas.js";
+import { memoize } from "../common/memoize.js";
 import { binary, clamp, hex } from "../common/numbers.js";
 import {
   cellLines,
@@ -431,34 +432,36 @@ function nameWarps(pane, context, layer) {
 }
 
 // Rectangles of cells in one lane, as large as they can be from their first cell on.
-/** @param {Matrix & InLanes} matrix @returns {LaneBlock[]} */
-function laneBlocks({ maps, lane, rows, columns, products }) {
-  if (maps.blocks) return maps.blocks;
-  // a block ends with its product
-  const height = products?.along === "rows" ? rows / products.count : rows;
-  const seen = new Uint8Array(lane.length);
-  const blocks = /** @type {LaneBlock[]} */ ([]);
-  lane.forEach((holder, index) => {
-    if (seen[index] || holder < 0) return;
-    const [row, column] = [Math.floor(index / columns), index % columns];
-    let wide = 1;
-    while (column + wide < columns && lane[index + wide] === holder && !seen[index + wide]) wide += 1;
-    /** @param {number} down */
-    const isWhole = (down) => {
-      for (let right = 0; right < wide; right += 1)
-        if (lane[index + down * columns + right] !== holder) return false;
-      return true;
-    };
-    const end = (Math.floor(row / height) + 1) * height;
-    let high = 1;
-    while (row + high < end && isWhole(high)) high += 1;
-    for (let down = 0; down < high; down += 1)
-      seen.fill(1, index + down * columns, index + down * columns + wide);
-    blocks.push({ row, column, rows: high, columns: wide, lane: holder });
-  });
-  maps.blocks = blocks;
-  return blocks;
-}
+/** @param {Matrix & InLanes} matrix */
+const laneBlocks = (matrix) => blocksIn(matrix.lane, matrix);
+
+const blocksIn = memoize(
+  (/** @type {Int16Array} */ lane, /** @type {Matrix} */ { rows, columns, products }) => {
+    // a block ends with its product
+    const height = products?.along === "rows" ? rows / products.count : rows;
+    const seen = new Uint8Array(lane.length);
+    const blocks = /** @type {LaneBlock[]} */ ([]);
+    lane.forEach((holder, index) => {
+      if (seen[index] || holder < 0) return;
+      const [row, column] = [Math.floor(index / columns), index % columns];
+      let wide = 1;
+      while (column + wide < columns && lane[index + wide] === holder && !seen[index + wide]) wide += 1;
+      /** @param {number} down */
+      const isWhole = (down) => {
+        for (let right = 0; right < wide; right += 1)
+          if (lane[index + down * columns + right] !== holder) return false;
+        return true;
+      };
+      const end = (Math.floor(row / height) + 1) * height;
+      let high = 1;
+      while (row + high < end && isWhole(high)) high += 1;
+      for (let down = 0; down < high; down += 1)
+        seen.fill(1, index + down * columns, index + down * columns + wide);
+      blocks.push({ row, column, rows: high, columns: wide, lane: holder });
+    });
+    return blocks;
+  },
+);
 
 // A cell from near: its value, its bits in their fields, and the lane and register that hold it.
 /**
@@ -662,13 +665,11 @@ function drawQuizMarks(pane, context, marks) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
 function drawSelection(pane, context, { selected, focused, filling }) {
   if (!selected) return;
-  const { name, top, left, bottom, right } = selected;
+  const { row, column, row2, column2 } = selected;
   const colour = pane.theme.ink.brand;
-  const wash = top !== bottom || left !== right ? 0.14 : 0;
-  const mark = { name, row: top, column: left, row2: bottom, column2: right };
-  boxAround(pane, context, mark, { colour, line: focused ? 2.25 : 1.25, wash });
-  if (filling)
-    boxAround(pane, context, { name, ...filling }, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
+  const wash = row !== row2 || column !== column2 ? 0.14 : 0;
+  boxAround(pane, context, selected, { colour, line: focused ? 2.25 : 1.25, wash });
+  if (filling) boxAround(pane, context, filling, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
 }
 
 // Scale factors of a row or a column have a box each: between them are cells, which have their own.
@@ -689,21 +690,13 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
     ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1)
     : row2; // a box for each product
   if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, style);
-  const from = pane.rect(name, row, column);
-  const to = pane.rect(name, end, column2);
-  const [width, height] = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
+  const place = pane.placeOf({ name, row, column, row2: end, column2 });
+  const [width, height] = [place.width - 0.5, place.height - 0.5];
   const { colour, line, wash = 0, dash = [], halo = 0 } = style;
-  const box = { x: from.x - 0.25, y: from.y - 0.25, width, height };
+  const box = { x: place.x - 0.25, y: place.y - 0.25, width, height };
   if (halo) strokeBox(context, box, pane.theme.ink.paper, halo);
-  if (wash) fillBox(context, { ...from, width, height }, colour, wash);
+  if (wash) fillBox(context, { ...place, width, height }, colour, wash);
   strokeBox(context, box, colour, line, dash);
-}
-
-// Where the cells of a mark are.
-/** @param {Pane} pane @param {Mark} mark @returns {Place} */
-function markPlace(pane, { name, row, column, row2 = row, column2 = column }) {
-  const [from, to] = [pane.rect(name, row, column), pane.rect(name, row2, column2)];
-  return { ...from, width: to.x + to.width - from.x, height: to.y + to.height - from.y };
 }
 
 // Everything but what the timeline shows; D before it is computed, too.
@@ -731,7 +724,7 @@ function partsOfMark(pane, { name, row, column, row2 = row, column2 = column }, 
   const parts = /** @type {Place[]} */ ([]);
   for (let first = column; first <= column2; first = (Math.floor(first / per) + 1) * per) {
     const last = Math.min(column2, (Math.floor(first / per) + 1) * per - 1);
-    parts.push(markPlace(pane, { name, row, row2, column: first, column2: last }));
+    parts.push(pane.placeOf({ name, row, row2, column: first, column2: last }));
   }
   return parts;
 }
@@ -780,10 +773,10 @@ function drawValueTag(pane, context, { name, row, column, text }) {
 // Where a mark of the timeline is, on its way from where it was.
 /** @param {Pane} pane @param {Mark[]} marks @param {number} index @returns {Place} */
 function easedPlace(pane, marks, index) {
-  const place = markPlace(pane, marks[index]);
+  const place = pane.placeOf(marks[index]);
   const { mark, part } = pane.timeline.earlier(marks, index);
   if (!mark) return place;
-  const before = markPlace(pane, mark);
+  const before = pane.placeOf(mark);
   /** @param {keyof Place} side */
   const between = (side) => before[side] + (place[side] - before[side]) * part;
   return { x: between("x"), y: between("y"), width: between("width"), height: between("height") };

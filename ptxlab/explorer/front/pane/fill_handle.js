@@ -2,6 +2,7 @@
 // Ctrl+R fill inside a range. Python decides on the numbers.
 
 import { consume, make } from "../common/dom.js";
+import { span } from "../matrix/describe.js";
 
 // of a selection that has a handle, in pixels
 const MIN_BOX = 6;
@@ -89,9 +90,9 @@ export class FillHandle {
   fillToLastRow(event) {
     const { content, selection } = this.pane;
     event.stopPropagation();
-    const { name, bottom, left } = selection.range();
+    const { name, row2, column } = selection.range();
     const { rows } = content.matrices[name];
-    if (bottom < rows - 1) extendTo(this.pane, { to_row: rows - 1, to_column: left }, withCtrl(event));
+    if (row2 < rows - 1) extendTo(this.pane, { to_row: rows - 1, to_column: column }, withCtrl(event));
   }
 
   // At the corner of the selection, if the matrix can be edited and there is room for it.
@@ -101,74 +102,59 @@ export class FillHandle {
     const name = selection.mark?.name;
     const isHere =
       name && pane.has(name) && content.matrices[name].editable && !pane.editing && !content.isStatic;
-    const box = isHere ? boxOf(pane, selection.range()) : null;
-    const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= MIN_BOX;
+    const box = isHere ? pane.placeOf(selection.range()) : null;
+    const shown = isHere && box !== null && Math.min(box.width, box.height) >= MIN_BOX;
     if (node.hidden === shown) node.hidden = !shown;
     if (!shown) return;
-    const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;
+    const { width, down } = pane.layer(name);
+    const roomy = width >= 24 && down.size >= 16;
     if (node.classList.contains("roomy") !== roomy) node.classList.toggle("roomy", roomy);
-    const left = Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE);
-    const top = Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE);
+    const left = Math.min(box.x + box.width - HANDLE / 2 - 1, pane.total.width - HANDLE);
+    const top = Math.min(box.y + box.height - HANDLE / 2 - 1, pane.total.height - HANDLE);
     if (node.style.left !== `${left}px`) node.style.left = `${left}px`;
     if (node.style.top !== `${top}px`) node.style.top = `${top}px`;
   }
-}
-
-// A range in pixels, and how large a cell of it is.
-/** @param {Pane} pane @param {CellRange} range */
-function boxOf(pane, { name, top, left, bottom, right }) {
-  const [from, to] = [pane.rect(name, top, left), pane.rect(name, bottom, right)];
-  return {
-    left: from.x,
-    top: from.y,
-    right: to.x + to.width,
-    bottom: to.y + to.height,
-    cell: [pane.layer(name).width, to.height],
-  };
 }
 
 // The row or column up to which the pointer fills, along the
 // axis on which it is farther away; null inside the range.
 /** @param {Pane} pane @param {MouseEvent} event @returns {Corner | null} */
 function fillTarget(pane, event) {
-  const { name, top, left, bottom, right } = pane.selection.range();
+  const { name, row, column, row2, column2 } = pane.selection.range();
   const layer = pane.layer(name);
   const at = pane.nearest(name, event);
-  const down = Math.max(at.row - bottom, top - at.row) * layer.down.size;
-  const along = Math.max(at.column - right, left - at.column) * layer.width;
+  const down = Math.max(at.row - row2, row - at.row) * layer.down.size;
+  const along = Math.max(at.column - column2, column - at.column) * layer.width;
   if (down <= 0 && along <= 0) return null;
-  return down >= along ? { to_row: at.row, to_column: left } : { to_row: top, to_column: at.column };
+  return down >= along ? { to_row: at.row, to_column: column } : { to_row: row, to_column: at.column };
 }
 
 // Several cells in the direction of the fill make a series,
 // a single one is copied; `other` does the opposite.
 /** @param {CellRange} range @param {Corner} to */
-const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) =>
-  row < top || row > bottom ? bottom > top : right > left;
+const alongSeveral = ({ row, column, row2, column2 }, { to_row: to }) =>
+  to < row || to > row2 ? row2 > row : column2 > column;
 
 // The range with the cells that are added to it.
-/** @param {CellRange} range @param {Corner} to */
-export function filledRange({ top, left, bottom, right }, { to_row: row, to_column: column }) {
-  return {
-    row: Math.min(top, row),
-    column: Math.min(left, column),
-    row2: Math.max(bottom, row),
-    column2: Math.max(right, column),
-  };
-}
+/** @param {CellRange} range @param {Corner} to @returns {CellRange} */
+export const filledRange = (
+  { name, row, column, row2, column2 },
+  { to_row: toRow, to_column: toColumn },
+) => ({
+  name,
+  row: Math.min(row, toRow),
+  column: Math.min(column, toColumn),
+  row2: Math.max(row2, toRow),
+  column2: Math.max(column2, toColumn),
+});
 
 // What will be filled in, in words, while the handle is dragged.
 /** @param {CellRange} range @param {Matrices} matrices @param {Corner} to @param {boolean} other */
 function describeFill(range, matrices, to, other) {
-  const { name, top, left, bottom, right } = range;
-  const { label } = matrices[name];
-  const all = filledRange(range, to);
-  /** @param {number} first @param {number} last */
-  const span = (first, last) => `[${first === last ? first : `${first}..${last}`}]`;
-  const [from, over] = [
-    `${label}${span(top, bottom)}${span(left, right)}`,
-    `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`,
-  ];
+  const { label } = matrices[range.name];
+  /** @param {CellRange} cells */
+  const words = ({ row, column, row2, column2 }) => `${label}[${span(row, row2)}][${span(column, column2)}]`;
+  const [from, over] = [words(range), `fill ${words(filledRange(range, to))}`];
   if (alongSeveral(range, to))
     return other
       ? `${over}: repeat ${from} · without Ctrl: continue its series`
@@ -181,39 +167,21 @@ function describeFill(range, matrices, to, other) {
 /** @param {Pane} pane @param {Corner} to @param {boolean} other */
 function extendTo({ send, selection }, to, other) {
   const range = selection.range();
-  const { name, top, left, bottom, right } = range;
   const series = alongSeveral(range, to) !== other;
-  const all = filledRange(range, to);
-  send({
-    type: "extend_cells",
-    name,
-    row: top,
-    column: left,
-    row2: bottom,
-    column2: right,
-    ...to,
-    series,
-  });
-  selection.select({ name, ...all }, true, false);
+  send({ type: "extend_cells", ...range, ...to, series });
+  selection.select(filledRange(range, to), true, false);
 }
 
 // Ctrl+D and Ctrl+R: copy the first row (or column) of the
 // range over the others; a single one takes the one before it.
 /** @param {Pane} pane @param {boolean} down */
 export function fillWithin({ send, selection }, down) {
-  const { name, top, left, bottom, right } = selection.range();
-  const [first, last] = down ? [top, bottom] : [left, right];
+  const range = selection.range();
+  const { row, column, row2, column2 } = range;
+  const [first, last] = down ? [row, row2] : [column, column2];
   const from = first === last ? first - 1 : first;
   if (from < 0) return;
-  const source = down
-    ? { row: from, row2: from, column: left, column2: right }
-    : { row: top, row2: bottom, column: from, column2: from };
-  send({
-    type: "extend_cells",
-    name,
-    ...source,
-    to_row: down ? last : top,
-    to_column: down ? left : last,
-    series: false,
-  });
+  const source = down ? { row: from, row2: from } : { column: from, column2: from };
+  const to = down ? { to_row: last, to_column: column } : { to_row: row, to_column: last };
+  send({ type: "extend_cells", ...range, ...source, ...to, series: false });
 }

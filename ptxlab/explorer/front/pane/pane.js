@@ -324,6 +324,13 @@ export class Pane extends CanvasGrid {
     return { x, y: this.y(layer, row), width: this.x(layer, column, 1, row) - x, height: layer.down.size };
   }
 
+  // Where the cells of a mark are.
+  /** @param {Mark} mark @returns {Place} */
+  placeOf({ name, row, column, row2 = row, column2 = column }) {
+    const [from, to] = [this.rect(name, row, column), this.rect(name, row2, column2)];
+    return { ...from, width: to.x + to.width - from.x, height: to.y + to.height - from.y };
+  }
+
   /** @param {ClientPoint} event @returns {Cell | null} */
   hit(event) {
     const { x, y } = this.pointUnder(event);

@@ -41,20 +41,13 @@ export function listenToPane(pane) {
     event.preventDefault();
     pane.stopTyping();
     tooltip.dismiss(); // it would cover the block, until the pointer moves
-    pane.send({ type: "paste", ...selectedRange(selection), text });
+    pane.send({ type: "paste", ...selection.range(), text });
   });
-}
-
-// The selected range, as Python takes it.
-/** @param {CellSelection} selection @returns {Required<Mark>} */
-function selectedRange(selection) {
-  const { name, top, left, bottom, right } = selection.range();
-  return { name, row: top, column: left, row2: bottom, column2: right };
 }
 
 /** @param {Pane} pane */
 function clearCells(pane) {
-  pane.send({ type: "clear_cells", ...selectedRange(pane.selection) });
+  pane.send({ type: "clear_cells", ...pane.selection.range() });
 }
 
 // Keys where nothing is typed: true for those that are handled.

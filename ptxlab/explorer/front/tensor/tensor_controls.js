@@ -1,6 +1,6 @@
 // The bar above tensor memory: what colours mean, D before or after the instruction, zoom, and a summary.
 
-import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/dom.js";
+import { attribute, make, makeIcon, paint, write } from "../common/dom.js";
 import { Controls } from "../common/controls.js";
 import { ZOOMS } from "../common/canvas_grid.js";
 import { tint } from "../memory/byte_map.js";
@@ -29,19 +29,12 @@ export class TensorControls {
       view.send({ type: "set_transfer", name, text: String(value) }, { node }),
     );
     const controls = make("span", "ptx-memory-controls", this.bar);
-    this.colours = makeSelect(controls, "Colour", { title: "What the colours mean" });
-    this.colours.addEventListener("change", () => {
-      view.colour = /** @type {TensorColour} */ (this.colours.value);
-      view.draw();
-      this.update();
-    });
-    this.times = makeSelect(controls, "D", { title: "D after the instruction, or before it: then it is C" });
-    make("option", "", this.times, { value: "after", text: "after" });
-    make("option", "", this.times, { value: "before" });
-    this.times.addEventListener("change", () => {
-      view.before = this.times.value === "before";
+    this.display = new Controls(make("span", "ptx-lists", controls), "data-display", (name, value) => {
+      if (name === "colour") view.colour = value;
+      else view.before = value === "before";
       view.draw();
       view.thread.update();
+      this.update();
     });
     const zoom = make("span", "ptx-tensor-zoom", controls, {
       role: "group",
@@ -66,15 +59,9 @@ export class TensorControls {
     const controls = transfer?.controls ?? [];
     this.transferControls.node.hidden = !controls.length;
     this.transferControls.showControls(
-      controls.map(({ options, most, ...rest }) => ({
-        ...rest,
-        choices: options,
-        range: { min: 0, max: most ?? 0 },
-        disabled: content.isStatic,
-      })),
+      controls.map((control) => ({ ...control, disabled: content.isStatic })),
     );
-    this.updateTimes(transfer);
-    this.updateColours(transfer);
+    this.display.showControls([this.colours(transfer), ...this.times(transfer)]);
     write(this.summary, tensor.summary);
     attribute(this.summary, "title", tensor.note);
     this.zoomOut.disabled = view.zoom === 0;
@@ -83,27 +70,31 @@ export class TensorControls {
     this.updateStops();
   }
 
-  /** @param {TransferInfo | undefined} transfer */
-  updateTimes(transfer) {
+  // D before the instruction is C, which not every transfer has.
+  /** @param {TransferInfo | undefined} transfer @returns {Control[]} */
+  times(transfer) {
     const { before, content } = this.view;
-    const label = /** @type {HTMLElement} */ (this.times.parentElement);
-    label.hidden = Boolean(transfer) && !content.matrices.C;
-    write(/** @type {Element} */ (label.firstElementChild), content.matrices.D?.label ?? "D");
-    write(this.times.options[1], "before");
-    this.times.value = before ? "before" : "after";
+    if (transfer && !content.matrices.C) return [];
+    return [
+      {
+        name: "time",
+        label: content.matrices.D?.label ?? "D",
+        spoken: "D",
+        hint: "D after the instruction, or before it: then it is C",
+        value: before ? "before" : "after",
+        choices: ["after", "before"].map((time) => [time, time]),
+      },
+    ];
   }
 
-  /** @param {TransferInfo | undefined} transfer */
-  updateColours(transfer) {
+  /** @param {TransferInfo | undefined} transfer @returns {Control} */
+  colours(transfer) {
     const { view } = this;
-    const colours = transfer
+    const choices = transfer
       ? this.transferColours(transfer)
       : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || view.tensor.places.SFA);
-    if (transfer && !colours.some(([, value]) => value === view.colour)) view.colour = "row";
-    const key = colours.map(([text]) => text).join();
-    if (this.colours.dataset.key !== key) fillSelect(this.colours, colours);
-    this.colours.dataset.key = key;
-    this.colours.value = view.colour;
+    if (transfer && !choices.some(([, value]) => value === view.colour)) view.colour = "row";
+    return { name: "colour", label: "Colour", hint: "What the colours mean", value: view.colour, choices };
   }
 
   // Words have the colours of the registers, or else of what is read; colours by value only where there are

@@ -2,10 +2,8 @@
 
 import {
   attribute,
-  fillSelect,
   make,
   makeButton,
-  makeNumberInput,
   makeSection,
   onMouse,
   paint,
@@ -13,6 +11,7 @@ import {
   wholeNumber,
   write,
 } from "../common/dom.js";
+import { Controls } from "../common/controls.js";
 import { clamp, hex } from "../common/numbers.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
@@ -26,7 +25,6 @@ export class ThreadRegisters {
   /** @param {TensorView} view @param {HTMLElement} parent */
   constructor(view, parent) {
     this.view = view;
-    this.built = "";
     this.lines = /** @type {HTMLElement[]} */ ([]);
     this.node = makeSection(parent, "ptx-thread", "registers of a thread after tcgen05.ld", "thread");
     const head = make("div", "ptx-thread-head", this.node);
@@ -43,10 +41,9 @@ export class ThreadRegisters {
     this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
     this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     this.load = make("div", "ptx-thread-load", this.node);
-    this.shape = this.select(this.load, "shape of the load", "shape");
-    this.count = this.select(this.load, "number of repetitions", "count");
-    this.lane = this.select(this.load, "first of each warp's 32 lanes", "lane");
-    this.column = makeNumberInput(this.load, "column", { min: 0, step: 1, "aria-label": "first column" });
+    this.controls = new Controls(make("span", "ptx-lists", this.load), "data-option", (name, value) =>
+      this.choose(name === "shape" ? { shape: value, count: null, lane: null } : { [name]: value }),
+    );
     const pack = make("label", "ptx-choice", this.load, {
       title: ".pack::16b: the lower halves of two columns in one register",
     });
@@ -60,11 +57,6 @@ export class ThreadRegisters {
     this.listen();
   }
 
-  /** @param {HTMLElement} parent @param {string} label @param {string} option */
-  select(parent, label, option) {
-    return make("select", "", parent, { "aria-label": label, title: label, "data-option": option });
-  }
-
   listen() {
     const { view } = this;
     const { pointing, selection, tooltip } = view;
@@ -74,17 +66,7 @@ export class ThreadRegisters {
       this.update();
     });
     this.number.addEventListener("keydown", (event) => event.stopPropagation());
-    this.shape.addEventListener("change", () =>
-      this.choose({ shape: this.shape.value, count: null, lane: null }),
-    );
-    this.count.addEventListener("change", () => this.choose({ count: Number(this.count.value) }));
-    this.lane.addEventListener("change", () => this.choose({ lane: Number(this.lane.value) }));
     this.pack.addEventListener("change", () => this.choose({ pack: this.pack.checked, count: null }));
-    this.column.addEventListener("change", () => {
-      const column = wholeNumber(this.column);
-      if (column === null) this.update();
-      else this.choose({ column });
-    });
     onMouse(this.list, "pointermove", (event) => {
       const word = this.wordAt(event.target);
       const [element] = word ? view.elements(word) : [];
@@ -136,9 +118,7 @@ export class ThreadRegisters {
     const count = change.count === undefined ? load.count : change.count;
     const lane = change.lane === undefined ? load.lane : change.lane;
     send({ type: "show_load", shape, count, lane, column, pack });
-    // shows the load again, if it stays
-    this.built = "";
-    this.showLoad();
+    this.pack.checked = load.pack; // until Python agrees
   }
 
   /** @param {EventTarget | null} target */
@@ -197,7 +177,7 @@ export class ThreadRegisters {
     this.showWarps(ctas, thread);
     if (moved) this.showTransferRegisters(moved);
     if (moved || !load) return;
-    this.showLoad();
+    this.showLoad(load);
     this.showRegisters(load);
   }
 
@@ -224,36 +204,20 @@ export class ThreadRegisters {
       attribute(button, "aria-pressed", Number(button.dataset.warp) === Math.floor(thread / 32));
   }
 
-  showLoad() {
-    const { load } = this.view;
+  /** @param {LoadData} load */
+  showLoad({ controls, pack, mnemonic, summary }) {
     const { isStatic } = this.view.content;
-    if (!load || load.mnemonic + load.column + load.lane === this.built) return;
-    this.built = load.mnemonic + load.column + load.lane;
-    const { shape, count, lane, most_column: most } = load.controls;
-    /** @param {HTMLSelectElement} list @param {string} prefix @param {[string | number, string][]} choices */
-    const fill = (list, prefix, choices) =>
-      fillSelect(
-        list,
-        choices.map(([value, obstacle]) => [`${prefix}${value}`, value, obstacle]),
-      );
-    fill(this.shape, ".", shape);
-    fill(this.count, ".x", count);
-    fill(
-      this.lane,
-      "lane ",
-      lane.map((number) => [number, ""]),
+    this.controls.showControls(
+      controls.map((control) => {
+        const spoken = { ...control, spoken: control.hint };
+        const isSaved = !isStatic || control.name === "shape" || control.name === "lane";
+        return isSaved ? spoken : { ...spoken, disabled: true, hint: ONE_LOAD };
+      }),
     );
-    this.shape.value = load.shape;
-    this.count.value = String(load.count);
-    this.lane.value = String(load.lane);
-    this.lane.hidden = lane.length < 2;
-    this.count.disabled = this.column.disabled = this.pack.disabled = isStatic;
-    if (isStatic) this.count.title = ONE_LOAD;
-    attribute(this.column, "max", most);
-    this.column.value = String(load.column);
-    this.pack.checked = load.pack;
-    write(this.mnemonic, load.mnemonic);
-    attribute(this.mnemonic, "title", load.summary);
+    this.pack.disabled = isStatic;
+    this.pack.checked = pack;
+    write(this.mnemonic, mnemonic);
+    attribute(this.mnemonic, "title", summary);
   }
 
   // A line for each register.

@@ -1,21 +1,17 @@
 // Transfers: which cell goes where, in words and in colours, and the controls.
 
+import { memoize } from "../common/memoize.js";
 import { hex, typed } from "../common/numbers.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
 
-/** @type {WeakMap<Int32Array, TransferLinks>} */
-const known = new WeakMap();
-
 // Words of A that a word of D comes from, and back.
 /** @param {Pick<Matrices, "A" | "D">} matrices @returns {TransferLinks | null} */
-function linksOf({ A, D }) {
-  const from = D?.counterpart;
-  if (!A || !from) return null;
-  const cached = known.get(from);
-  if (cached) return cached;
-  const parts = from.length / D.codes.length;
+const linksOf = ({ A, D }) => (A && D?.counterpart ? linksFrom(D.counterpart, D.codes.length) : null);
+
+const linksFrom = memoize((/** @type {Int32Array} */ from, /** @type {number} */ words) => {
+  const parts = from.length / words;
   const targets = /** @type {number[][]} */ ([]);
-  const sources = Array.from({ length: D.codes.length }, (_, index) => {
+  const sources = Array.from({ length: words }, (_, index) => {
     const sourcesOfWord = /** @type {number[]} */ ([]);
     for (let part = 0; part < parts; part += 1) {
       const source = from[index * parts + part];
@@ -25,10 +21,8 @@ function linksOf({ A, D }) {
     }
     return sourcesOfWord;
   });
-  const links = { sources, targets };
-  known.set(from, links);
-  return links;
-}
+  return { sources, targets };
+});
 
 // The words that a word comes from or goes to.
 /** @param {Matrices} matrices @param {Cell} cell @returns {Cell[]} */

@@ -1,5 +1,6 @@
 // Where things are in tensor memory: cells to words and back, and the threads that tcgen05.ld gives them to.
 
+import { memoize } from "../common/memoize.js";
 import { typed } from "../common/numbers.js";
 
 // of a CTA
@@ -37,24 +38,16 @@ export function placesOf(info, rows, columns) {
   return places;
 }
 
-/** @type {WeakMap<LoadData, LoadMap>} */
-const loadMaps = new WeakMap();
-
 // What a load reads, both ways; `at` has the element of each lane of a warp and column, or -1.
-/** @param {LoadData} load @returns {LoadMap} */
-export function loadMap(load) {
-  const cached = loadMaps.get(load);
-  if (cached) return cached;
+export const loadMap = memoize((/** @type {LoadData} */ load) => {
   const [lanes, columns] = [typed(Int16Array, load.lanes), typed(Int16Array, load.columns)];
   const wide = columns.reduce((most, column) => Math.max(most, column + 1), 1);
   const at = new Int32Array(WARP * wide).fill(-1);
   lanes.forEach((lane, index) => {
     at[lane * wide + columns[index]] = index;
   });
-  const map = { lanes, columns, elements: load.registers * load.parts, at, wide };
-  loadMaps.set(load, map);
-  return map;
-}
+  return { lanes, columns, elements: load.registers * load.parts, at, wide };
+});
 
 // The thread and register that a load gives a word to; null if it does not read it.
 /** @param {LoadData} load @param {number} lane @param {number} column */
@@ -87,31 +80,21 @@ export function threadsOf(place, load) {
   return { lane, elementOf: registerOf, registerOf, low };
 }
 
-/** @type {WeakMap<TensorInfo, TensorSlots[]>} */
-const slotMaps = new WeakMap();
-
 // The cells in every word, operand by operand.
-/** @param {TensorInfo} tensor @param {AnyMatrices} matrices */
-export function slotsOf(tensor, matrices) {
-  const cached = slotMaps.get(tensor);
-  if (cached) return cached;
-  const slots = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(tensor.places)).map(
-    ([name, info]) => {
-      const matrix = matrices[matrixOf(matrices, name)];
-      const parts = WORD_BITS / info.width;
-      const cells = new Int32Array(tensor.ctas * LANES * info.columns * parts).fill(-1);
-      const place = matrix?.place;
-      for (const [lane, bit] of place?.copies ?? [])
-        place?.lane.forEach((first, index) => {
-          const bits = (place.column[index] - info.first) * WORD_BITS + place.low[index] + bit;
-          cells[(first + lane) * info.columns * parts + Math.floor(bits / info.width)] = index;
-        });
-      return { name, info, parts, cells };
-    },
-  );
-  slotMaps.set(tensor, slots);
-  return slots;
-}
+export const slotsOf = memoize((/** @type {TensorInfo} */ tensor, /** @type {AnyMatrices} */ matrices) =>
+  /** @type {[TensorName, TensorPlace][]} */ (Object.entries(tensor.places)).map(([name, info]) => {
+    const matrix = matrices[matrixOf(matrices, name)];
+    const parts = WORD_BITS / info.width;
+    const cells = new Int32Array(tensor.ctas * LANES * info.columns * parts).fill(-1);
+    const place = matrix?.place;
+    for (const [lane, bit] of place?.copies ?? [])
+      place?.lane.forEach((first, index) => {
+        const bits = (place.column[index] - info.first) * WORD_BITS + place.low[index] + bit;
+        cells[(first + lane) * info.columns * parts + Math.floor(bits / info.width)] = index;
+      });
+    return { name, info, parts, cells };
+  }),
+);
 
 // The matrix that an operand holds: C where D is before the instruction, and compressed A of a sparse one.
 /** @param {AnyMatrices} matrices @param {TensorName} name @returns {Name} */

@@ -2,16 +2,8 @@
 // that computes D, and exports. Python sends what can be chosen (`toolbar`);
 // choices go back as messages, or as traits if they only change the display.
 
-import {
-  afterPaint,
-  copyText,
-  make,
-  makeButton,
-  makeLabel,
-  makeSelect,
-  makeTextInput,
-  write,
-} from "../common/dom.js";
+import { afterPaint, copyText, make, makeButton, write } from "../common/dom.js";
+import { Controls } from "../common/controls.js";
 import { holderNoun } from "../matrix/describe.js";
 import { STACKED } from "../pane/scene_layout.js";
 import { WHOLE } from "../pane/camera.js";
@@ -27,10 +19,6 @@ const EXPORTS = [
   ],
   ["page", "Save page", "Save an HTML page that needs no notebook"],
 ];
-
-/** @param {ToolbarData} toolbar @param {string} name */
-const modifierOf = ({ options }, name) =>
-  /** @type {ToolbarData["options"][0]} */ (options.find((option) => option.name === name));
 
 /** @param {ToolbarData["patterns"]} patterns */
 const namesIn = (patterns) => /** @type {Name[]} */ (Object.keys(patterns));
@@ -129,7 +117,7 @@ export class Toolbar {
       toolbar.static,
       toolbar.chips,
       toolbar.patterns,
-      toolbar.options.map(({ name, options }) => [name, options]),
+      toolbar.options.map(({ name, choices }) => [name, choices]),
     ]);
     if (key !== this.built) this.build(toolbar);
     this.built = key;
@@ -152,15 +140,10 @@ export class Toolbar {
       this.fills(this.group("fill"));
     }
     const zoom = this.group("zoom");
-    if (toolbar.options.length) {
-      const options = this.group("modifiers");
-      for (const { name, options: values } of toolbar.options)
-        if (values.length) this.option(options, name);
-        else this.mask(options, name);
-    }
+    if (toolbar.options.length) this.modifiers(this.group("modifiers"));
     if (!toolbar.static && toolbar.chips.length) this.chips(this.group("result"));
-    const display = this.group("display");
-    for (const control of toolbar.controls) this.control(control.range ? zoom : display, control);
+    this.display(this.group("display"), toolbar.controls);
+    this.zoom(zoom, toolbar.controls);
     if (toolbar.static) return;
     if (toolbar.chips.length) this.gpu(this.group("GPU"));
     this.exportGroup?.remove();
@@ -198,64 +181,59 @@ export class Toolbar {
     return node;
   }
 
-  // A label and a drop-down list, updated with everything that Python sends.
+  // Lists to choose from, updated with everything that Python sends.
   /**
-   * @template T
    * @param {HTMLElement} parent
-   * @param {string} label
-   * @param {string} hint
-   * @param {ChoiceList<T>} list
+   * @param {string} key the attribute that holds the name of a list
+   * @param {(name: string, value: any, node: Element) => void} choose
+   * @param {(toolbar: ToolbarData) => Control[]} controlsFor
    */
-  choice(parent, label, hint, { options, value, choose }) {
-    const node = makeSelect(parent, label, { title: hint });
-    let drawn = "";
-    node.addEventListener("change", () => choose(options(this.data)[node.selectedIndex][1]));
-    this.updates.push((toolbar) => {
-      const available = options(toolbar);
-      const key = JSON.stringify(available);
-      if (key !== drawn) {
-        drawn = key;
-        node.replaceChildren();
-        for (const [text] of available) make("option", "", node, { text });
-      }
-      const chosen = value(toolbar) ?? null; // JupyterLite has undefined for Python's None
-      const place = available.findIndex(([, option]) => (option ?? null) === chosen);
-      if (node.selectedIndex !== place) node.selectedIndex = place;
-    });
-    return node;
+  lists(parent, key, choose, controlsFor) {
+    const controls = new Controls(parent, key, choose);
+    this.updates.push((toolbar) => controls.showControls(controlsFor(toolbar)));
   }
 
-  /** @param {HTMLElement} parent @param {DisplayControl} control */
-  control(parent, { trait, label, hint, options, range }) {
+  // What is shown on the cells, and what their colours mean.
+  /** @param {HTMLElement} parent @param {DisplayControl[]} controls */
+  display(parent, controls) {
     const { model } = this.content;
-    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.content.set(trait, value);
-    if (options) {
-      this.choice(parent, label, hint, {
-        options: () =>
-          options
-            .filter(([, value]) => this.isOffered(value) || value === model.get(trait))
-            .map(([text, value]) => [this.optionText(text, value), value]),
-        value: () => model.get(trait),
-        choose: (value) => {
-          set(value);
-          if (trait === "label") afterPaint(() => this.scene.camera.showLabels());
-        },
-      }).dataset.trait = trait;
-    } else if (range) {
-      const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
-      /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
-      const button = (classes, text, name, by) =>
-        makeButton(box, `ptx-tool ${classes}`, text, () => this.scene.zoomBy(by()), { "aria-label": name });
-      const less = button("ptx-icon", "−", "farther", () => -range.step);
-      const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
-      const more = button("ptx-icon", "+", "nearer", () => range.step);
-      now.dataset.trait = trait;
-      this.updates.push(() => {
-        const percent = model.get(trait);
-        write(now, percent > WHOLE ? `${percent} %` : "whole");
-        [less.disabled, more.disabled] = [percent <= WHOLE, percent >= range.max];
-      });
-    }
+    /** @param {string} trait @param {any} value */
+    const choose = (trait, value) => {
+      this.content.set(/** @type {"label" | "colour_by"} */ (trait), value);
+      if (trait === "label") afterPaint(() => this.scene.camera.showLabels());
+    };
+    this.lists(parent, "data-trait", choose, () =>
+      controls.flatMap(({ trait, label, hint, options }) => {
+        if (!options) return [];
+        const chosen = model.get(trait);
+        const offered = options.filter(([, value]) => this.isOffered(value) || value === chosen);
+        /** @type {Control["choices"]} */
+        const choices = offered.map(([text, value]) => [this.optionText(text, value), value]);
+        return [{ name: trait, label, hint, value: chosen, choices }];
+      }),
+    );
+  }
+
+  // From all of the scene to single bits.
+  /** @param {HTMLElement} parent @param {DisplayControl[]} controls */
+  zoom(parent, controls) {
+    const control = controls.find(({ range }) => range);
+    if (!control?.range) return;
+    const { trait, hint, range } = control;
+    const { model } = this.content;
+    const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
+    /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
+    const button = (classes, text, name, by) =>
+      makeButton(box, `ptx-tool ${classes}`, text, () => this.scene.zoomBy(by()), { "aria-label": name });
+    const less = button("ptx-icon", "−", "farther", () => -range.step);
+    const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
+    const more = button("ptx-icon", "+", "nearer", () => range.step);
+    now.dataset.trait = trait;
+    this.updates.push(() => {
+      const percent = model.get(trait);
+      write(now, percent > WHOLE ? `${percent} %` : "whole");
+      [less.disabled, more.disabled] = [percent <= WHOLE, percent >= range.max];
+    });
   }
 
   // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
@@ -279,32 +257,39 @@ export class Toolbar {
   /** @param {HTMLElement} parent */
   fills(parent) {
     const { app, content, selection } = this;
-    const target = this.choice(parent, "Fill", "The matrix to fill", {
-      options: ({ patterns }) =>
-        namesIn(patterns).map((name) => [content.matrices[name]?.label ?? name, name]),
-      value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
-      choose: (name) => {
-        this.target = name;
-        this.update();
-      },
+    let filled = { name: /** @type {Name} */ ("A"), pattern: "" };
+    /** @param {string} list @param {any} value */
+    const choose = (list, value) => {
+      if (list === "fill") this.target = value;
+      else this.pattern = value;
+      this.update();
+    };
+    this.lists(make("span", "ptx-lists", parent), "data-tool", choose, ({ patterns }) => {
+      const target = this.target in patterns ? this.target : "A";
+      const legal = patterns[target] ?? [];
+      const pattern = legal.includes(this.pattern) ? this.pattern : (legal.at(-1) ?? "");
+      filled = { name: target, pattern };
+      return [
+        {
+          name: "fill",
+          label: "Fill",
+          hint: "The matrix to fill",
+          value: target,
+          choices: namesIn(patterns).map((name) => [content.matrices[name]?.label ?? name, name]),
+        },
+        {
+          name: "pattern",
+          label: "with",
+          spoken: "fill with", // "with" says nothing where it is read alone
+          hint: "The pattern to fill it with",
+          value: pattern,
+          choices: legal.map((name) => [name, name]),
+        },
+      ];
     });
-    target.dataset.tool = "fill";
-    const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
-    const pattern = this.choice(parent, "with", "The pattern to fill it with", {
-      options: (toolbar) => legal(toolbar).map((name) => [name, name]),
-      value: (toolbar) =>
-        legal(toolbar).includes(this.pattern) ? this.pattern : (legal(toolbar).at(-1) ?? ""),
-      choose: (name) => {
-        this.pattern = name;
-        this.update();
-      },
-    });
-    pattern.dataset.tool = "pattern";
-    pattern.setAttribute("aria-label", "fill with"); // "with" says nothing where it is read alone
     const fill = () => {
-      const name = target.value && this.target in this.data.patterns ? this.target : "A";
-      const { row, column } = selection.mark?.name === name ? selection.mark : { row: 0, column: 0 };
-      app.send({ type: "fill_matrix", name, pattern: pattern.value, row, column });
+      const { row, column } = selection.mark?.name === filled.name ? selection.mark : { row: 0, column: 0 };
+      app.send({ type: "fill_matrix", ...filled, row, column });
     };
     makeButton(parent, "ptx-tool", "Fill", fill, {
       title: "Fill the matrix (one-hot puts its 1 at the selected cell)",
@@ -323,59 +308,41 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent */
   chips(parent) {
-    const { app } = this;
-    const send = (/** @type {"chip" | "against"} */ which) => (/** @type {string | null} */ value) => {
+    /** @param {string} which @param {string | null} value */
+    const choose = (which, value) => {
       const { chip, against } = this.data;
-      app.send({ type: "set_chips", chip, against, [which]: value });
+      this.app.send({ type: "set_chips", chip, against, [which]: value });
     };
-    this.choice(parent, "Chip", "The chip whose arithmetic computes D", {
-      options: (toolbar) => toolbar.chips,
-      value: (toolbar) => toolbar.chip,
-      choose: send("chip"),
-    }).dataset.tool = "chip";
-    this.choice(parent, "Compare with", "A second chip: cells of D in which the two differ are marked", {
-      options: (toolbar) => [["none", null], ...toolbar.chips.filter(([, chip]) => chip)],
-      value: (toolbar) => toolbar.against,
-      choose: send("against"),
-    }).dataset.tool = "against";
+    this.lists(parent, "data-tool", choose, ({ chips, chip, against }) => [
+      {
+        name: "chip",
+        label: "Chip",
+        hint: "The chip whose arithmetic computes D",
+        value: chip,
+        choices: chips,
+      },
+      {
+        name: "against",
+        label: "Compare with",
+        hint: "A second chip: cells of D in which the two differ are marked",
+        value: against,
+        choices: [["none", null], ...chips.filter(([, value]) => value)],
+      },
+    ]);
   }
 
-  /** @param {HTMLElement} parent @param {string} name */
-  option(parent, name) {
-    const { label, hint } = modifierOf(this.data, name);
-    const node = this.choice(parent, label, hint, {
-      options: (toolbar) => modifierOf(toolbar, name).options,
-      value: (toolbar) => modifierOf(toolbar, name).value,
-      choose: (value) => this.app.send({ type: "set_option", name, value }),
-    });
-    node.dataset.option = name;
-    this.updates.push((toolbar) => (node.disabled = Boolean(toolbar.static)));
-  }
-
-  // A mask is typed: lanes, or runs of columns.
-  /** @param {HTMLElement} parent @param {string} name */
-  mask(parent, name) {
-    const { label, hint } = modifierOf(this.data, name);
-    const node = makeTextInput(makeLabel(parent, label), "ptx-mask", {
-      placeholder: "none",
-      title: hint,
-      "data-option": name,
-    });
-    const restoreText = () => (node.value = modifierOf(this.data, name).text);
-    node.addEventListener("change", () => {
-      const { value } = node;
-      restoreText(); // until Python agrees
-      this.app.send({ type: "set_mask", name, text: value }, { node });
-    });
-    node.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") node.blur();
-      if (event.key === "Escape") restoreText();
-    });
-    this.updates.push((toolbar) => {
-      node.disabled = Boolean(toolbar.static);
-      if (document.activeElement !== node) node.value = modifierOf(toolbar, name).text;
-    });
+  // A mask has no list: lanes, or runs of columns, are typed.
+  /** @param {HTMLElement} parent */
+  modifiers(parent) {
+    const { send } = this.app;
+    /** @param {string} name @param {any} value @param {Element} node */
+    const choose = (name, value, node) =>
+      node.matches("select")
+        ? send({ type: "set_option", name, value })
+        : send({ type: "set_mask", name, text: value }, { node });
+    this.lists(parent, "data-option", choose, ({ options, static: disabled }) =>
+      options.map((control) => ({ ...control, disabled })),
+    );
   }
 
   /** @param {HTMLElement} parent */

@@ -1,6 +1,7 @@
 // The instruction as a list of frames: operands in registers or shared memory, sums along K, and D. Cells and lanes
 // come from the maps of the matrices, sums from Python.
 
+import { memoize } from "../common/memoize.js";
 import { hex } from "../common/numbers.js";
 import { holderNoun, joinedRuns, span } from "../matrix/describe.js";
 import { cellOfIndex, isZero } from "../matrix/matrix.js";
@@ -47,9 +48,6 @@ export function timelineParts(content, memory, trace) {
 
 // -- where cells are: registers, core matrices, lanes of tensor memory --
 
-/** @type {WeakMap<object, Map<number, number[]>>} */
-const grouped = new WeakMap();
-
 // Cells by some number of theirs, in the order of those; cells whose number is negative are left out.
 /** @param {number} count @param {(index: number) => number} numberOf */
 function groupsOf(count, numberOf) {
@@ -64,12 +62,7 @@ function groupsOf(count, numberOf) {
 }
 
 // Those of a map, made once.
-/** @param {Int16Array} map */
-function cellsBy(map) {
-  const groups = grouped.get(map) ?? groupsOf(map.length, (index) => map[index]);
-  grouped.set(map, groups);
-  return groups;
-}
+const cellsBy = memoize((/** @type {Int16Array} */ map) => groupsOf(map.length, (index) => map[index]));
 
 // Joins groups until there are few enough.
 /** @param {Map<number, number[]>} groups @param {number} most @returns {CellGroup[]} */
