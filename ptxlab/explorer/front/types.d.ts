@@ -694,6 +694,8 @@ interface LoadData {
   summary: string;
   controls: Control[];
 }
+/** A register of a thread as texts: its number, its bits, what is in it, and their values. */
+type RegisterLine = { texts: string[]; isFree?: boolean; isHere: boolean };
 type LoadMap = { lanes: Int16Array; columns: Int16Array; elements: number; at: Int32Array; wide: number };
 
 type DescriptorField = {

@@ -103,10 +103,10 @@ export class FillHandle {
     const isHere =
       name && pane.has(name) && content.matrices[name].editable && !pane.editing && !content.isStatic;
     const box = isHere ? pane.placeOf(selection.range()) : null;
-    const shown = isHere && box !== null && Math.min(box.width, box.height) >= MIN_BOX;
+    const shown = box !== null && Math.min(box.width, box.height) >= MIN_BOX;
     if (node.hidden === shown) node.hidden = !shown;
     if (!shown) return;
-    const { width, down } = pane.layer(name);
+    const { width, down } = pane.layer(selection.range().name);
     const roomy = width >= 24 && down.size >= 16;
     if (node.classList.contains("roomy") !== roomy) node.classList.toggle("roomy", roomy);
     const left = Math.min(box.x + box.width - HANDLE / 2 - 1, pane.total.width - HANDLE);

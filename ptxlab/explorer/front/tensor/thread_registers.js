@@ -220,9 +220,10 @@ export class ThreadRegisters {
     attribute(this.mnemonic, "title", summary);
   }
 
-  // A line for each register.
-  /** @param {number} count */
-  makeLines(count) {
+  // A line for each register: its number, its bits, the cells in it or their places in memory, and their values.
+  /** @param {RegisterLine[]} registers */
+  showLines(registers) {
+    const count = registers.length;
     this.list.style.setProperty("--lines", String(count)); // its box ends with the last of them
     while (this.lines.length < count) {
       const line = make("div", "ptx-thread-register", this.list, {
@@ -233,6 +234,12 @@ export class ThreadRegisters {
       this.lines.push(line);
     }
     while (this.lines.length > count) this.lines.pop()?.remove();
+    registers.forEach(({ texts, isFree = false, isHere }, register) => {
+      const line = this.lines[register];
+      texts.forEach((text, index) => write(line.children[index], text));
+      line.classList.toggle("free", isFree);
+      line.classList.toggle("here", isHere);
+    });
   }
 
   // Each register that is filled or stored, its elements, and the words that they come from or go to.
@@ -241,9 +248,8 @@ export class ThreadRegisters {
     const { content, selection } = this.view;
     const { matrices } = content;
     const { group } = this;
-    this.makeLines(moved.columns / group);
-    this.lines.forEach((line, register) => {
-      const [number, word, name, value] = line.children;
+    const arrow = moved.name === "D" ? "←" : "→";
+    const registers = Array.from({ length: moved.columns / group }, (_, register) => {
       const cells = Array.from({ length: group }, (_, element) => ({
         name: moved.name,
         row: content.lane,
@@ -252,58 +258,51 @@ export class ThreadRegisters {
       const linked = cells.flatMap((cell) => linkedWords(matrices, cell));
       const names = linked.map((word) => nameOf(matrices, word));
       const own = moved.column_names?.length ? columnName(moved, register * group) : `r${register}`;
-      const arrow = moved.name === "D" ? "←" : "→";
-      write(number, group > 1 ? `r${register}` : own);
-      write(word, registerText(moved, cells));
-      write(name, names.length ? `${arrow} ${firstAndLast(names)}` : "");
       const isNumber = moved.kind !== "bits" && !own.startsWith("mdata");
       const values = isNumber ? cells.map((cell) => cellText(moved, indexOfCell(moved, cell))) : [];
-      write(value, firstAndLast(values));
-      line.classList.remove("free");
-      line.classList.toggle(
-        "here",
-        cells.some((cell) => selection.isAt(cell)),
-      );
+      const places = names.length ? `${arrow} ${firstAndLast(names)}` : "";
+      const number = group > 1 ? `r${register}` : own;
+      const isHere = cells.some((cell) => selection.isAt(cell));
+      return { texts: [number, registerText(moved, cells), places, firstAndLast(values)], isHere };
     });
-    const isLong = group === 1 && this.lines.some((_, column) => columnName(moved, column).length > 4);
+    this.showLines(registers);
+    const isLong = group === 1 && registers.some((_, column) => columnName(moved, column).length > 4);
     this.list.classList.toggle("ptx-long-names", isLong);
     this.list.classList.toggle("ptx-wide-registers", moved.bits === 64);
   }
 
   /** @param {LoadData} load */
   showRegisters(load) {
-    this.makeLines(load.registers);
     this.list.classList.remove("ptx-long-names", "ptx-wide-registers");
+    this.showLines(Array.from({ length: load.registers }, (_, register) => this.loaded(load, register)));
+  }
+
+  // A register of the chosen thread after a load.
+  /** @param {LoadData} load @param {number} register @returns {RegisterLine} */
+  loaded(load, register) {
     const { view } = this;
-    const { matrices } = view.content;
-    const { selection } = view;
-    this.lines.forEach((line, register) => {
-      const [number, word, name, value] = line.children;
-      let content = 0;
-      const cells = /** @type {string[]} */ ([]);
-      const values = /** @type {string[]} */ ([]);
-      let known = true;
-      let here = false;
-      for (let part = 0; part < load.parts; part += 1) {
-        const elements = view.elements(this.word(register, part)).filter(({ low }) => !load.pack || low < 16);
-        for (const { name: matrixName, index, low } of elements) {
-          const matrix = matrices[matrixName];
-          content +=
-            ((Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32)) * 2 ** (16 * part);
-          const cell = view.cellOf({ name: matrixName, index });
-          cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
-          values.push(cellText(matrix, index));
-          known &&= !matrix.unknown;
-          here ||= selection.isAt(cell);
-        }
-      }
-      write(number, `r${register}`);
-      write(word, cells.length ? (known ? hex(content, 32) : "?") : "free");
-      write(name, firstAndLast(cells));
-      write(value, firstAndLast(values));
-      line.classList.toggle("free", !cells.length);
-      line.classList.toggle("here", here);
-    });
+    const elements = Array.from({ length: load.parts }, (_, part) =>
+      view
+        .elements(this.word(register, part))
+        .filter(({ low }) => !load.pack || low < 16)
+        .map((element) => ({ ...element, part, matrix: view.content.matrices[element.name] })),
+    ).flat();
+    const most = 2 ** (load.pack ? 16 : 32);
+    const content = elements.reduce(
+      (sum, { matrix, index, low, part }) =>
+        sum + ((Number(matrix.codes[index]) * 2 ** low) % most) * 2 ** (16 * part),
+      0,
+    );
+    const cells = elements.map((element) => view.cellOf(element));
+    const names = cells.map(({ row, column }, index) => `${elements[index].matrix.label}[${row}][${column}]`);
+    const values = elements.map(({ matrix, index }) => cellText(matrix, index));
+    const isKnown = elements.every(({ matrix }) => !matrix.unknown);
+    const bits = isKnown ? hex(content, 32) : "?";
+    return {
+      texts: [`r${register}`, cells.length ? bits : "free", firstAndLast(names), firstAndLast(values)],
+      isFree: !cells.length,
+      isHere: cells.some((cell) => view.selection.isAt(cell)),
+    };
   }
 
   // The register of the chosen thread that a word is in, comes from or goes to; -1 for none.
