@@ -3,6 +3,15 @@
 export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
 export const SMALLEST_TEXT = 11; // pixels; where it does not fit, colours stand alone
 
+// What draws on a canvas, in pixels of CSS; the canvas is cleared, as its size alone would not do if it stays.
+/** @param {HTMLCanvasElement} canvas @param {number} ratio */
+export function contextOn(canvas, ratio, isEmpty = true) {
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  if (isEmpty) context.clearRect(0, 0, canvas.width, canvas.height);
+  return context;
+}
+
 /** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour */
 export function fillBox(context, { x, y, width, height }, colour, opacity = 1) {
   context.globalAlpha = opacity;

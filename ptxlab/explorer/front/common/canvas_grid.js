@@ -14,6 +14,7 @@ import {
   onMouse,
   resizeCanvas,
 } from "./dom.js";
+import { contextOn } from "./canvas.js";
 import { clamp } from "./numbers.js";
 import { fadeOut } from "./highlight.js";
 import { runsCell } from "./notebook_keys.js";
@@ -78,11 +79,7 @@ export class CanvasGrid {
 
   /** @param {HTMLCanvasElement} canvas */
   contextOf(canvas, isEmpty = true) {
-    const { ratio } = this.theme;
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (isEmpty) context.clearRect(0, 0, canvas.width, canvas.height);
-    return context;
+    return contextOn(canvas, this.theme.ratio, isEmpty);
   }
 
   // Draw only beside and below the headings, until the context is restored.

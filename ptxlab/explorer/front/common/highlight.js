@@ -2,6 +2,7 @@
 // are marked a little longer and do not fade.
 
 import { make, afterPaint, reducedMotion, resizeCanvas } from "./dom.js";
+import { contextOn } from "./canvas.js";
 import { GUTTER } from "../pane/edges.js";
 import { changedCells } from "../matrix/matrix.js";
 import { cellBox, drawLayer } from "../pane/draw_pane.js";
@@ -30,8 +31,8 @@ function flashCells(pane, changes) {
   resizeCanvas(canvas, width, height, theme.ratio);
   canvas.style.left = `${pane.at.x}px`;
   canvas.style.top = `${pane.at.y}px`;
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(theme.ratio, 0, 0, theme.ratio, -GUTTER.left * theme.ratio, -GUTTER.top * theme.ratio);
+  const context = contextOn(canvas, theme.ratio);
+  context.translate(-GUTTER.left, -GUTTER.top);
   for (const { layer, cells } of changes) {
     drawLayer(pane, context, layer, cells, [theme.ink.flash, theme.ink.black]);
     if (!layer.digits) continue;

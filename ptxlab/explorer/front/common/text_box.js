@@ -1,7 +1,7 @@
 // Editors of values that Python holds: a text box that sends its text on Enter or when it loses the focus, and bits.
 
 import { runsCell } from "./notebook_keys.js";
-import { attribute, hasModifier, makeTextInput } from "./dom.js";
+import { attribute, hasModifier, isTouch, makeTextInput, onMouse } from "./dom.js";
 import { isEditingText } from "./roving_tabindex.js";
 
 // The text goes to the target it was typed for (a lane, a cell), even if the box shows another one by then. A
@@ -93,11 +93,38 @@ export class TextBox {
   }
 }
 
-// On a bit: 0 and 1 set it, Space and Enter flip it.
-/** @param {KeyboardEvent} event @param {HTMLElement} bit @param {() => void} flip */
-export function flipByKey(event, bit, flip) {
-  const isDigit = event.key === "0" || event.key === "1";
-  if (hasModifier(event) || (!isDigit && event.key !== " " && event.key !== "Enter")) return;
-  event.preventDefault();
-  if (!isDigit || bit.textContent !== event.key) flip();
+/** @param {Event} event */
+export const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
+
+// Bits in a row: a click flips one, and pointing shows what it is. By touch the first tap shows that, the second flips
+// it. Of keys, 0 and 1 set it, Space and Enter flip it.
+/**
+ * @param {HTMLElement} row
+ * @param {Pick<App, "pointing" | "tooltip">} parts
+ * @param {{ flip: (bit: HTMLElement) => void, facts: (bit: HTMLElement, byTouch: boolean) => string[],
+ *   tapped?: (event: MouseEvent) => void }} bits
+ */
+export function listenToBits(row, { pointing, tooltip }, { flip, facts, tapped }) {
+  row.addEventListener("click", (event) => {
+    const bit = bitAt(event);
+    if (!bit) return;
+    const byTouch = isTouch(event);
+    if (!byTouch || pointing.tapped === bit) flip(bit);
+    pointing.tapped = byTouch ? bit : null;
+    if (!byTouch) return;
+    tapped?.(event);
+    tooltip.showAt(event, () => facts(bit, true));
+  });
+  onMouse(row, "pointermove", (event) => {
+    const bit = bitAt(event);
+    if (bit) tooltip.showAt(event, () => facts(bit, false));
+  });
+  onMouse(row, "pointerleave", () => tooltip.hide());
+  row.addEventListener("keydown", (event) => {
+    const bit = bitAt(event);
+    const isDigit = event.key === "0" || event.key === "1";
+    if (!bit || hasModifier(event) || (!isDigit && event.key !== " " && event.key !== "Enter")) return;
+    event.preventDefault();
+    if (!isDigit || bit.textContent !== event.key) flip(bit);
+  });
 }

@@ -1,6 +1,6 @@
 // The tooltip: describes what is under the pointer, with a magnifier where cells are too small to read.
 
-import { LETTER, fillBox, setFont, strokeBox } from "./canvas.js";
+import { LETTER, contextOn, fillBox, setFont, strokeBox } from "./canvas.js";
 import { make, write, resizeCanvas } from "./dom.js";
 import { clamp } from "./numbers.js";
 import { cellLines, indexOfCell } from "../matrix/matrix.js";
@@ -146,9 +146,7 @@ function drawLens(content, canvas, { name, row, column }) {
     height,
   });
   resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, content.theme.ratio);
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(content.theme.ratio, 0, 0, content.theme.ratio, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height); // of the same size it keeps the cells before
+  const context = contextOn(canvas, content.theme.ratio);
   /** @param {number} number @param {boolean} isHere @param {Point} at @param {CanvasTextAlign} align */
   const drawHeading = (number, isHere, { x, y }, align) => {
     const font = `${isHere ? "bold " : ""}11px ${content.theme.ink.mono}`;

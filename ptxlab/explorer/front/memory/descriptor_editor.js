@@ -1,9 +1,9 @@
 // The editor of a descriptor, by bits and by fields: the instruction descriptor of tcgen05.mma, and the matrix
 // descriptor of a tile in shared memory. An edit gives another descriptor, or a sentence that says why it is illegal.
 
-import { attribute, fillSelect, isTouch, make, onMouse, paint, write } from "../common/dom.js";
+import { attribute, fillSelect, make, paint, write } from "../common/dom.js";
 import { bitRange, plural } from "../common/numbers.js";
-import { TextBox, flipByKey } from "../common/text_box.js";
+import { TextBox, listenToBits } from "../common/text_box.js";
 import { flashNodes } from "../common/highlight.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
 
@@ -13,7 +13,6 @@ export class DescriptorEditor {
     this.parts = parts;
     this.content = parts.content;
     this.tooltip = parts.tooltip;
-    this.pointing = parts.pointing;
     this.theme = parts.theme;
     this.source = source;
     this.built = "";
@@ -45,6 +44,10 @@ export class DescriptorEditor {
       "aria-label": `fields of ${source.called}`,
     });
     this.bits = /** @type {HTMLElement[]} */ ([]);
+    listenToBits(this.strip, parts, {
+      flip: (node) => this.flip(node),
+      facts: (node) => this.bitFacts(Number(node.dataset.bit)),
+    });
     this.updateBits = roveTabindex(this.strip, ".ptx-descriptor-bit", nextInBar);
     this.updateStops = roveTabindex(this.fields, "select, input", nextInPlane);
   }
@@ -60,26 +63,15 @@ export class DescriptorEditor {
       tabindex: -1,
       "data-bit": bit,
     });
-    node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
-    node.addEventListener("keydown", (event) => flipByKey(event, node, () => this.flip(bit, node)));
-    onMouse(node, "pointermove", (event) => this.tooltip.showAt(event, () => this.bitFacts(bit)));
-    onMouse(node, "pointerleave", () => this.tooltip.hide());
     this.highlightWith(node, () => this.fieldAt(bit)?.name ?? "");
     return node;
   }
 
-  // By touch the first tap shows which bit it is, the second flips it.
-  /** @param {number} bit @param {HTMLElement} node @param {boolean} byTouch */
-  flip(bit, node, byTouch = false) {
-    const { info, pointing, tooltip } = this;
+  /** @param {HTMLElement} node */
+  flip(node) {
+    const { info } = this;
     if (!info) return;
-    if (byTouch && pointing.tapped !== node) {
-      pointing.tapped = node;
-      const { left, bottom } = node.getBoundingClientRect();
-      tooltip.showAt({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
-      return;
-    }
-    const code = BigInt(info.hex) ^ (1n << BigInt(bit));
+    const code = BigInt(info.hex) ^ (1n << BigInt(node.dataset.bit ?? 0));
     this.source.setCode(`0x${code.toString(16).padStart(this.source.bits / 4, "0")}`, { node });
   }
 

@@ -2,7 +2,7 @@
 // Cells are laid out and drawn only once, for the place where the camera lands. Cells outside the row or column that
 // it flies to dim on the way.
 
-import { fillBox } from "../common/canvas.js";
+import { contextOn, fillBox } from "../common/canvas.js";
 import { make, resizeCanvas } from "../common/dom.js";
 import { clamp } from "../common/numbers.js";
 import { GUTTER } from "./edges.js";
@@ -84,9 +84,7 @@ export class CameraFlight {
   draw(part) {
     const { theme } = this;
     const canvas = /** @type {HTMLCanvasElement} */ (this.canvas);
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    context.setTransform(theme.ratio, 0, 0, theme.ratio, 0, 0);
-    context.clearRect(0, 0, canvas.width, canvas.height);
+    const context = contextOn(canvas, theme.ratio);
     for (const leg of this.legs) {
       const { pane, from, to, isNearer } = leg;
       to.picture ??= pictureOfPane(pane); // its marks are drawn by now

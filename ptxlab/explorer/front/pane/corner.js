@@ -1,7 +1,7 @@
 // The corner left of B and above A: what the instruction computes, what colours mean, what is pointed at, and,
 // while the camera is near, a map of the scene.
 
-import { fillBox, setFont, strokeBox } from "../common/canvas.js";
+import { contextOn, fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, make, paint, resizeCanvas, write } from "../common/dom.js";
 import { clamp } from "../common/numbers.js";
 import { legendOf } from "../matrix/colours.js";
@@ -121,9 +121,7 @@ export class Corner {
     const { width, height } = this.size;
     resizeCanvas(map, width, height, theme.ratio);
     attribute(map, "aria-label", `zoom ${Math.round(scene.camera.percent)} %`);
-    const context = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
-    context.setTransform(theme.ratio, 0, 0, theme.ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
+    const context = contextOn(map, theme.ratio);
     fillBox(context, { x: 0, y: 0, width, height }, theme.ink.paper, 0.9);
     for (const { pane, box } of this.boxes()) {
       fillBox(context, box, theme.ink.plain);

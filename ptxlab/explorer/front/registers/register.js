@@ -4,7 +4,7 @@
 import { make, attribute, write, isTouch, onMouse } from "../common/dom.js";
 import { flashNodes } from "../common/highlight.js";
 import { holderNoun } from "../matrix/describe.js";
-import { TextBox, flipByKey } from "../common/text_box.js";
+import { TextBox, bitAt, listenToBits } from "../common/text_box.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
@@ -64,9 +64,6 @@ function placeOf(matrix, fields) {
   const [first, last] = [fields[0], fields[fields.length - 1]];
   return `${name}[${first.row}][${first.column}] … [${last.row}][${last.column}]`;
 }
-
-/** @param {Event} event */
-const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
 
 // One element: its bits (a click flips one), its value, and its cell.
 class RegisterField {
@@ -129,40 +126,23 @@ class RegisterField {
 
   listenToBits() {
     const { row, pointing, scene, tooltip } = this;
-    row.addEventListener("click", (event) => this.click(event));
-    onMouse(row, "pointermove", (event) => {
-      const bit = bitAt(event);
-      if (bit) this.showTip(bit, event);
+    listenToBits(row, this, {
+      flip: (bit) => this.flip(bit),
+      facts: (bit, byTouch) => this.bitFacts(bit, byTouch),
+      tapped: (event) => {
+        event.stopPropagation();
+        pointing.hover(this.cell);
+      },
     });
-    onMouse(row, "pointerleave", () => tooltip.hide());
     row.addEventListener("focusin", (event) => {
       const bit = bitAt(event);
       if (!bit?.matches(":focus-visible")) return;
       const { left, bottom } = bit.getBoundingClientRect();
       pointing.hover(this.cell);
       if (this.cell) scene.reveal([this.cell]);
-      this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
+      tooltip.showAt({ clientX: left - 10, clientY: bottom - 8 }, () => this.bitFacts(bit, false));
     });
     row.addEventListener("focusout", () => pointing.hover(null));
-    row.addEventListener("keydown", (event) => {
-      const bit = bitAt(event);
-      if (bit) flipByKey(event, bit, () => this.flip(bit));
-    });
-  }
-
-  // By touch the first tap shows which bit it is, the second flips it.
-  /** @param {MouseEvent} event */
-  click(event) {
-    const { pointing } = this;
-    const bit = bitAt(event);
-    if (!bit) return;
-    const byTouch = isTouch(event);
-    if (!byTouch || pointing.tapped === bit) this.flip(bit);
-    pointing.tapped = byTouch ? bit : null;
-    if (!byTouch) return;
-    event.stopPropagation();
-    pointing.hover(this.cell);
-    this.showTip(bit, event, true);
   }
 
   /** @param {HTMLElement} bit */
@@ -170,11 +150,6 @@ class RegisterField {
     const { name, register } = this.info;
     if (this.isResult) return;
     this.panel.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
-  }
-
-  /** @param {HTMLElement} bit @param {ClientPoint} at */
-  showTip(bit, at, byTouch = false) {
-    this.tooltip.showAt(at, () => this.bitFacts(bit, byTouch));
   }
 
   /** @param {HTMLElement} bit @param {boolean} byTouch */
