@@ -127,9 +127,14 @@ class NumbaKernel:
         overload = _compiled(self._dispatcher, types, self._capability)
         kernel = overload.built()
         ptx_arguments: list[object] = []
+        names = list(inspect.signature(self._dispatcher.py_func).parameters)
+        numbers: list[str] = []  # the Python argument that each argument of the PTX is a part of
         extended = _Extensions(overload.extensions, stream, [])
         for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), 1):
             ptx_arguments += _flattened(kind, argument, extended, f"argument {number} of {self.name}")
+            name = names[min(number, len(names)) - 1]  # the last name may be that of *args
+            numbers += [f"{number}, {name}"] * (len(ptx_arguments) - len(numbers))
+        kernel.argument_numbers = tuple(numbers)
         observers = [_Exceptions(overload, kernel.name)] if overload.debug else []
         return _Launch(kernel, ptx_arguments, observers, extended.retrievals)
 
@@ -490,7 +495,15 @@ def _to_device(obj: Any, stream: object = 0, copy: bool = True, to: Any = None) 
 def _device_array(
     shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: object = 0
 ) -> Any:
-    return np.zeros(shape, dtype, order).view(DeviceArray)
+    if not strides:
+        return np.zeros(shape, dtype, order).view(DeviceArray)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    steps = (strides,) if isinstance(strides, int) else tuple(strides)
+    if len(steps) != len(sizes) or min(steps, default=0) < 0:
+        raise PtxlabError(f"strides={quoted(strides)}: it takes a number of bytes from 0 on for each axis")
+    element = np.dtype(dtype)
+    extent = element.itemsize + sum(max(size - 1, 0) * step for size, step in zip(sizes, steps, strict=True))
+    return np.ndarray(sizes, element, np.zeros(extent, np.uint8), strides=steps).view(DeviceArray)
 
 
 def _device_array_like(ary: Any, stream: object = 0) -> Any:

@@ -265,9 +265,14 @@ def measure(
     if all:
         if instruction is not None:
             raise PtxlabError("--all measures every instruction; leave INSTRUCTION out")
+        for option, chosen in (("--a", a), ("--zeros", zeros), ("--recorded", recorded), ("--json", json)):
+            if chosen:
+                raise PtxlabError(f"{option} goes with one INSTRUCTION; --all measures every one in each way")
         return _record(record)
     if record is not None:
         raise PtxlabError("--record goes with --all: it keeps the figures of every instruction")
+    if zeros and recorded is not None:
+        raise PtxlabError("--zeros is for this machine's GPU; what --recorded shows has random operands")
     if instruction is None:
         raise PtxlabError("which INSTRUCTION? Name one, or measure all of them with --all")
     form = measurable(instruction)

@@ -20,8 +20,9 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.peaks import find_card
 from ..simulator.timing.chip_timings import find_timing
 from ..simulator.timing.launch_profile import LaunchProfile
-from ..views.kernel_profile import bounds_table, counts_table, least_time, time_text
+from ..views.labels import time_text
 from ..views.predicted_time import comparison, profile_facts, profile_text
+from ..views.source_margin import bounds_table, counts_table, least_time
 from .commands import Json
 from .output import Style, as_json, as_text
 

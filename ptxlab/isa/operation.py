@@ -76,6 +76,7 @@ class Operation(AnyOperation):
     Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
     memory; batch axes broadcast. `Operation.of` and `Operation.from_matrices` check their arguments, so that
     code which receives an operation trusts it. It is immutable: `with_codes` and its like return another.
+    Arrays without batch axes are copied; an array with them is kept, and must not be written afterwards.
 
     Its matrices are A, B, C, D and, where the instruction has them, E, SFA, SFB. For a sparse instruction A
     is the dense matrix, and `stored` its compressed half.
@@ -143,7 +144,7 @@ class Operation(AnyOperation):
                 continue
             if array is None:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
-            checked[name] = operand.check_registers(array)
+            checked[name] = _own(operand.check_registers(array))
         return cls._fitting(ins, checked, modifiers)
 
     @classmethod
@@ -178,6 +179,7 @@ class Operation(AnyOperation):
                 raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
         codes["a"], codes["b"] = ins.a.encode(A), ins.b.encode(B)
         codes["c"] = np.zeros(ins.c.shape, ins.c.dtype.code_type) if C is None else ins.c.encode(C)
+        codes = {name: _own(array) for name, array in codes.items()}
         inputs = ins.inputs
         arrays = {name: inputs[name].to_registers(array) for name, array in codes.items()}
         operation = cls._fitting(ins, arrays, modifiers)
@@ -368,7 +370,7 @@ class Operation(AnyOperation):
                 f"{name}: found shape {quoted(codes.shape)}; "
                 f"it takes ({operand.shape[0]}, {operand.shape[1]})"
             )
-        codes = operand.check_codes(codes)
+        codes = _own(operand.check_codes(codes))
         if name == "A" and self.ins.sparse:
             stored, nibbles = self.ins.compress_codes(codes, self.codes("E") if keep_metadata else None)
             packed = {"A": self._packed("stored", stored), "E": self._packed("E", nibbles)}
@@ -467,6 +469,11 @@ class Operation(AnyOperation):
         other = replace(self, **changed)
         other._codes.update({name: change(codes) for name, codes in self._codes.items()})
         return other
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy, since the caller may go on to write the array; of a batch the array itself."""
+    return array.copy() if array.ndim == 2 else array
 
 
 def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:

@@ -356,4 +356,4 @@ def _image_tag(image: dict[str, Any]) -> str:
     width, height = length(image["columns"]), length(image["rows"])
     # as a style, since rules of the page, such as JupyterLab's `height: auto`, override attributes
     style = f"width:{width}px;height:{height}px;image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
-    return f"<img alt='{image['name']}' style='{style}' src='{image['image']}'>"
+    return f'<img alt="{escape(image["name"])}" style="{style}" src="{image["image"]}">'

@@ -94,6 +94,7 @@ class Kernel(Displayed):
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._remark = remark  # about lines, in reports
+        self.argument_numbers: tuple[str, ...] = ()  # in messages, if they are not 1, 2, 3 ...
         self._image: ModuleImage | None = None
         self._machine_codes: dict[str, bytes] = {}  # by target; kept for the next launch
 
@@ -245,7 +246,7 @@ class Kernel(Displayed):
 
     def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[ModuleImage, Setup]:
         """The module, and a launch of it with these arguments."""
-        values = check_arguments(self.function, arguments, self.title)
+        values = check_arguments(self.function, arguments, self.title, self.argument_numbers)
         image = self._decoded(shape.shared)
         if any(instruction.parts[0] == "wgmma" for instruction in self.module.instructions):
             shape = replace(shape, unit=128)

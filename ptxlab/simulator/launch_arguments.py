@@ -36,13 +36,14 @@ class Pointer:
     """An address `offset` bytes into an array, which several arguments may share.
 
     The array begins `phase` bytes after a multiple of 256. If it holds addresses, `reaches` has the memory at
-    these; then all arrays of the launch keep their host addresses.
+    these; then all arrays of the launch keep their host addresses. Messages call it argument `number`.
     """
 
     memory: NDArray[Any]
     offset: int = 0
     phase: int = 0
     reaches: tuple[NDArray[np.uint8], ...] = ()
+    number: str = ""  # if it is not that of the kernel's parameter
 
 
 #: A parameter, or a member of a struct: memory, the bytes of a value, or a tensor map.
@@ -67,6 +68,8 @@ def values_of(arguments: Sequence[KernelArgument]) -> Iterator[tuple[str, _Value
         if isinstance(argument, Struct):
             for _, value, name in argument.members:
                 yield f"{number}{name}", value
+        elif isinstance(argument, Pointer) and argument.number:
+            yield argument.number, argument
         else:
             yield f"{number}", argument
 
@@ -168,17 +171,26 @@ def _as_sizes(value: object, what: str, most: tuple[int, int, int]) -> tuple[int
     return x, y, z
 
 
-def check_arguments(function: Function, arguments: Sequence[object], title: str) -> list[KernelArgument]:
-    """Arguments as the kernel's parameters take them; the first that does not fit is an error."""
+def check_arguments(
+    function: Function, arguments: Sequence[object], title: str, numbers: Sequence[str] = ()
+) -> list[KernelArgument]:
+    """Arguments as the kernel's parameters take them; the first that does not fit is an error.
+
+    `numbers` say how messages call the arguments, if not 1, 2, 3 ...
+    """
     parameters = function.parameters
     if len(arguments) != len(parameters):
         listed = ", ".join(_describe(parameter) for parameter in parameters) or "none"
         count = counted(len(parameters), "argument")
         raise PtxlabError(f"{title} takes {count} ({listed}), found {len(arguments)}")
     checked = [
-        _checked(argument, parameter, f"argument {number} of {title}")
-        for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)
+        _checked(argument, parameter, f"argument {numbers[index] if numbers else index + 1} of {title}")
+        for index, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True))
     ]
+    for index, number in enumerate(numbers):
+        argument = checked[index]
+        if isinstance(argument, Pointer):
+            checked[index] = replace(argument, number=number)
     return _with_joined_views(checked, title)
 
 
@@ -208,7 +220,7 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
         if not isinstance(value, Pointer):
             return value
         chosen = same.get(id(value.memory), value)
-        return replace(chosen, offset=value.offset, phase=value.phase, reaches=value.reaches)
+        return replace(value, memory=chosen.memory)
 
     return [
         replace(argument, members=tuple((at, joined(value), name) for at, value, name in argument.members))

@@ -12,7 +12,7 @@ from .._util.arguments import check_bytes
 from ..errors import PtxlabError
 from ..isa.chips import MAX_SHARED
 from .checks.module_plans import ModulePlans
-from .device_memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
+from .device_memory import GLOBAL_START, PARAM_START, SHARED_START
 from .events import SimulatedBuffer
 from .instructions import arithmetic_builders
 from .instructions.builders import Builder, Context, IllegalError, builder_of, unsupported
@@ -107,8 +107,11 @@ class ModuleImage:
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
             )
-        if static >> RANK_SHIFT:
-            raise PtxlabError(f"the module declares {static} bytes of shared memory, which no block has")
+        if static > MAX_SHARED:
+            raise PtxlabError(
+                f"{plain_name(self.entry.name)} declares {static} bytes of shared memory, which no "
+                f"block has: there are at most {MAX_SHARED}"
+            )
         alignment = max([16, *(variable.align for variable in dynamic)])
         self.dynamic_start = _aligned(self.dynamic_start, alignment)
         for variable in dynamic:
@@ -116,7 +119,7 @@ class ModuleImage:
 
     def check_shared(self, dynamic: int) -> None:
         """Refuse a launch whose static and dynamic shared memory exceed that of a block."""
-        if dynamic and self.static_bytes + dynamic > MAX_SHARED:
+        if self.static_bytes + dynamic > MAX_SHARED:
             raise PtxlabError(
                 f"shared={dynamic}: {plain_name(self.entry.name)} declares {self.static_bytes} bytes as "
                 f"well, and a block has at most {MAX_SHARED}"

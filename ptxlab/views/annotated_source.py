@@ -13,8 +13,9 @@ from ..simulator import Hazard, Result
 from ..simulator.peaks import find_card
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
-from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text
+from .labels import amount_text, time_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
+from .source_margin import MarginLine, least_time, line_notes, margin
 
 if TYPE_CHECKING:
     from ..simulator.kernel import Kernel
@@ -238,7 +239,7 @@ def _bounds(result: Result) -> str:
             f'<div class="row"><span>{bound.resource}</span> '
             f'<span class="time">{time_text(bound.seconds)}</span> '
             f'<span class="{css_class}"><b style="width: {share:.1f}%"></b></span> '
-            f"<span>{amount_text(bound)}</span></div>"
+            f"<span>{amount_text(bound.amount, bound.unit)}</span></div>"
         )
     peaks = find_card(_CHIP)
     least, reason = least_time(bounds, peaks.name)

@@ -1,4 +1,4 @@
-"""Short labels that tables and pictures share: ranges, names of elements, numbers, notes on layouts."""
+"""Short labels that tables and pictures share: ranges, elements, numbers, times, notes on layouts."""
 
 from __future__ import annotations
 
@@ -100,3 +100,30 @@ def number_text(value: ArrayLike | float, digits: int = 4) -> str:
     if "." not in mantissa and float(f"{mantissa}e{exponent or 0}") != number:
         mantissa += ".0"
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def time_text(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> time_text(1.5e-6), time_text(0), time_text(9.996e-7), time_text(1234.5)
+    ('1.5 µs', '0 ns', '1 µs', '1230 s')
+    """
+    number, unit = _with_prefix(seconds, (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)))
+    return f"{number} {unit}"
+
+
+def amount_text(amount: float, unit: str) -> str:
+    """An amount of work with its unit.
+
+    >>> amount_text(4_800_000, "bytes"), amount_text(999_999, "bytes"), amount_text(2048, "multiply-adds")
+    ('4.8 MB', '1 MB', '2.05k multiply-adds')
+    """
+    number, prefix = _with_prefix(amount, (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)))
+    return f"{number} {prefix}B" if unit == "bytes" else f"{number}{prefix} {unit}"
+
+
+def _with_prefix(value: float, prefixes: Sequence[tuple[str, float]]) -> tuple[str, str]:
+    """A value in three digits, and the largest prefix of which there is at least 1 after rounding."""
+    rounded = [(float(f"{value / size:.3g}"), prefix) for prefix, size in prefixes]
+    number, prefix = next((entry for entry in rounded if entry[0] >= 1), rounded[-1])
+    return f"{number:g}", prefix

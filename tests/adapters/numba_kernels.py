@@ -15,6 +15,12 @@ def add(x, y, out, scale):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
+def number_rows(x):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    x[i // 4, i % 4] = i
+
+
+@cuda.jit
 def reverse(x):  # type: ignore[no-untyped-def]
     shared = cuda.shared.array(64, numba.int32)
     i = cuda.threadIdx.x

@@ -10,6 +10,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.simulator import HazardError
 
 from .tensors import Held, Tensor
 
@@ -20,6 +21,7 @@ cuda = pytest.importorskip(
 import numba  # noqa: E402
 from numba.cuda.random import create_xoroshiro128p_states  # noqa: E402
 
+from tests.cases import refuses  # noqa: E402
 from tests.texts import replaced  # noqa: E402
 
 from . import numba_kernels as kernels  # noqa: E402
@@ -104,6 +106,26 @@ def test_values_computed_from_device_arrays_have_a_truth() -> None:
     before = on_device
     on_device += 1
     assert on_device is before and (on_device[1:].copy_to_host() == [2, 3, 4]).all()
+
+
+def test_strides_of_device_arrays() -> None:
+    """Rows with padding, and columns first, as Numba allocates them."""
+    with ptxlab.simulating(show=False):
+        for strides in ((16, 4), (4, 16), (32, 4)):
+            array = cuda.device_array((4, 4), np.float32, strides=strides)
+            assert array.strides == strides and array.shape == (4, 4)
+            kernels.number_rows[1, 16](array)
+            assert array.copy_to_host().tolist() == np.arange(16.0).reshape(4, 4).tolist()
+        assert cuda.device_array(4, np.int8, strides=2).strides == (2,)
+        assert cuda.device_array((2, 3), np.int8, order="F").strides == (1, 2)
+        refuses("strides=.* for each axis", cuda.device_array, (4, 4), np.float32, strides=(4,))
+
+
+def test_an_array_is_named_by_its_argument_in_python(arrays: tuple[Any, Any, Any]) -> None:
+    """Numba passes seven numbers for it."""
+    x, y, out = arrays
+    with ptxlab.simulating(show=False), pytest.raises(HazardError, match=r"of argument 2, y \(float32\["):
+        kernels.add[8, 128](x, y[:10].copy(), out, np.float32(1))
 
 
 def test_device_arrays_are_copies(arrays: tuple[Any, Any, Any]) -> None:

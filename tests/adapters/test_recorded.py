@@ -25,7 +25,7 @@ from ptxlab.adapters.python_source import PythonLines
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings
-from ptxlab.views.kernel_profile import margin
+from ptxlab.views.source_margin import margin
 from tests.cases import each, refuses
 from tests.texts import replaced
 

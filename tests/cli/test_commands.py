@@ -869,6 +869,21 @@ def test_where_of_a_sparse_tcgen05_takes_the_dense_a(answer) -> None:
     assert answer("where", name, "A", "3", "15", "--tensor-a", "--stored").startswith("stored")
 
 
+@each(
+    "arguments, sentence",
+    [
+        (("--zeros", "--recorded", "H200"), "what --recorded shows has random operands"),
+        (("--all", "--zeros"), "--zeros goes with one INSTRUCTION"),
+        (("--all", "--a", "shared"), "--a goes with one INSTRUCTION"),
+        (("--all", "--recorded", "H200"), "--recorded goes with one INSTRUCTION"),
+        (("--all", "--json"), "--json goes with one INSTRUCTION"),
+    ],
+)
+def test_options_of_measure_that_would_be_ignored(refused, arguments, sentence) -> None:
+    name = () if "--all" in arguments else ("mma.m16n8k16.f32.f16",)
+    assert sentence in refused("measure", *name, *arguments)
+
+
 def test_what_tcgen05_lacks_is_said(answer, refused) -> None:
     f16 = "tcgen05.mma.cta_group::1.kind::f16"
     assert "ptxlab measures no tcgen05 yet" in refused("measure", f16)

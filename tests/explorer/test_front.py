@@ -66,6 +66,43 @@ def test_the_joined_module_parses() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_failure_of_python_in_the_tab_is_not_overwritten() -> None:
+    """The page may be kept for use offline after Python has failed."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    file = FRONT / "common" / "python_worker.js"
+    source = re.sub(IMPORT, "", file.read_text(encoding="utf-8"), flags=re.M)
+    script = """
+      const make = () => ({ classList: { add() {} }, textContent: "", hidden: false, value: 0 });
+      globalThis.Worker = class { postMessage() {} };
+      globalThis.location = { href: "https://example.org/" };
+      const kept = {};
+      const serviceWorker = {
+        controller: {}, register: () => new Promise((resolve) => (kept.resolve = resolve)),
+      };
+      Object.defineProperty(globalThis, "navigator", { value: { serviceWorker } });
+      const texts = [];
+      for (const fails of [true, false]) {
+        const python = new PythonWorker({}, { worker: "w.js", offline: "o.js", wheel: "x.whl" });
+        python.showReady();
+        if (fails) python.fail("Python could not go on: out of memory");
+        kept.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        texts.push(python.text.textContent);
+      }
+      console.log(JSON.stringify(texts));
+    """
+    text = source.replace("export class", "class") + script
+    done = subprocess.run(
+        [node, "--input-type=module"], input=text, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    failed, ready = json.loads(done.stdout)
+    assert failed == "Python could not go on: out of memory"
+    assert ready.startswith("Python runs in this tab") and ready.endswith("works offline")
+
+
 def test_numbers_in_cells_are_those_of_figures() -> None:
     """What the page writes in a cell is what figures write: no fraction goes silently."""
     node = shutil.which("node")

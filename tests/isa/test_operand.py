@@ -12,6 +12,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.isa.form import Form
 from ptxlab.isa.location import Place
 from ptxlab.isa.operand import Operand
+from ptxlab.isa.operation import Operation
 from ptxlab.isa.tensor_operand import TensorOperand
 from tests.cases import each, refusal, refuses
 
@@ -252,3 +253,23 @@ def test_an_empty_batch_is_a_batch(operand: Operand) -> None:
     registers = operand.pack(np.ones((0, 2, *operand.shape)))
     assert registers.shape[:2] == (0, 2)
     assert operand.unpack(registers).shape == (0, 2, *operand.shape)
+
+
+@each("name", ["m16n8k16.row.col.f32.f16.f16.f32", "m16n8k32.row.col.s32.s8.s8.s32"])
+def test_an_operation_does_not_change_with_the_arrays_that_it_was_made_of(name: str) -> None:
+    """What is derived from the registers is kept, so they must stay as they are."""
+    ins = instruction(f"mma.sync.aligned.{name}")
+    registers = [np.zeros((operand.lanes, operand.registers), np.uint32) for operand in (ins.a, ins.b, ins.c)]
+    operation = Operation.of(ins, *registers)
+    before = operation.codes("A").copy()
+    for array in registers:
+        array[:] = 0xFFFFFFFF
+    assert not operation.registers("A").any() and np.array_equal(operation.codes("A"), before)
+    codes = np.full(ins.a.shape, 0x3C, ins.a.dtype.code_type)
+    changed = operation.with_codes("A", codes)
+    codes[:] = 0
+    assert (changed.codes("A") == 0x3C).all() and changed.registers("A").all()
+    matrix = np.ones(ins.c.shape, np.int32)
+    made = operation.from_matrices(ins, np.ones(ins.a.shape, np.int8), np.ones(ins.b.shape, np.int8), matrix)
+    matrix[:] = 9
+    assert (made.matrix("C") == 1).all() and np.array_equal(made.registers("C"), ins.c.pack(made.matrix("C")))

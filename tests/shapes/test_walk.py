@@ -221,10 +221,13 @@ def test_at_a_glance() -> None:
     links = re.findall(r'<a href="#walk-mma\.sp-(\d+)"', html)
     assert links == [str(stop.number + 1) for stop in stops("mma.sp")]
     assert html.count("<img") >= 3 * len(links)
-    sizes = re.findall(r"style='width:(\d+)px;height:(\d+)px", glance_html(stops("block-scaled")))
+    sizes = re.findall(r'style="width:(\d+)px;height:(\d+)px', glance_html(stops("block-scaled")))
     assert len(sizes) >= 4 * len(stops("block-scaled"))  # scale factors, too
     assert all(16 <= int(side) <= 128 for size in sizes for side in size)
     assert ptxlab.walk("mma.sp").table._repr_html_() == html
+    names = re.findall(r"<img[^>]*>", glance_html(stops("transfer")))
+    assert all(re.fullmatch(r'<img alt="[^"<>]+" style="[^"]+" src="[^"]+">', tag) for tag in names)
+    assert any('alt="T&#x27;"' in tag for tag in names)
     assert ">cp.<wbr>4x256b</a>" in glance_html(stops("transfer"))  # broken after a dot, not in a word
     address = 'href="../explorers/walk-mma.sp.html#walk-mma.sp-3" target="walk-mma.sp"'
     assert address in links_to_stops(HtmlText(html))

@@ -54,6 +54,16 @@ def test_the_size_of_the_heap() -> None:
         _run("*(int*)malloc(8) = t;", heap=160)
 
 
+def test_memory_of_several_sizes_that_is_kept() -> None:
+    """The sentence names the smallest and the largest."""
+    _, (kept,) = _run(
+        "char* p = (char*)malloc(t ? 1000 + t : 16); if (t % 2 == 0) free(p); else x[t] = p != 0;"
+    )
+    assert "lanes 1, 3, 5, 7, ... allocate 1001 to 1031 bytes each that are not freed" in kept.sentence
+    _, (kept,) = _run("char* p = (char*)malloc(t ? 4000 : 16); if (t == 5) free(p); else x[t] = p != 0;")
+    assert "lanes 0-4, 6-31 allocate 16 to 4000 bytes each that are not freed" in kept.sentence
+
+
 def test_memory_that_changes_hands_is_no_race() -> None:
     """A warp uses what another one has freed, without a barrier between them."""
     body = """for (int turn = 0; turn < 4; ++turn) if (t == 32 * turn) {

@@ -16,8 +16,8 @@ from ptxlab import PtxlabError
 from ptxlab.explorer.kernel_steps import DATA, READ
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views.highlight import KINDS, highlighted_lines, token_colours, tokens
-from ptxlab.views.kernel_profile import line_notes, margin
 from ptxlab.views.palette import DARK, LIGHT, contrast, mix
+from ptxlab.views.source_margin import line_notes, margin
 from tests.texts import filled, replaced
 
 from .kernel_cases import CASES

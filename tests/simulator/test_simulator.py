@@ -13,6 +13,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
 from ptxlab.gpu.standard_headers import STANDARD_HEADERS
+from ptxlab.isa.chips import MAX_SHARED
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator.instructions.builders import BUILDERS
 from ptxlab.simulator.ptx.dataflow import basic_blocks, constants
@@ -20,7 +21,7 @@ from ptxlab.simulator.ptx.legality import types_of
 from ptxlab.simulator.ptx.reader import read_ptx
 from ptxlab.simulator.ptx.syntax import type_bits
 from tests.assembler import NEWEST
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.texts import filled, replaced
 from tools.site import simulated
 
@@ -237,6 +238,36 @@ def test_too_much_static_shared_memory() -> None:
         PtxlabError, match=r"wide declares 49156 bytes .* takes at most 49152: make it dynamic"
     ):
         ptxlab.kernel(source).simulate(1, 1, np.zeros(3, np.int32))
+
+
+_ARRAY_OF_ONE_KERNEL = """.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry other() { ret; }
+.visible .entry wide(.param .u64 x) {
+.shared .align 16 .b8 s[BYTES]; .reg .b32 r;
+mov.u32 r, s; st.shared.u32 [r], r;
+ret; }
+"""
+
+
+@each("count, fits", [(60_000, True), (MAX_SHARED, True), (MAX_SHARED + 16, False), (400_000, False)])
+def test_static_shared_memory_of_a_module_with_several_kernels(count: int, fits: bool) -> None:
+    """ptxas takes more than 48 KiB there, up to what a block has."""
+    text = filled(_ARRAY_OF_ONE_KERNEL, BYTES=str(count))
+    assert (NEWEST.assemble(text, "sm_90a") is None) == fits
+    kernel = ptxlab.kernel(text, "wide")
+    if fits:
+        assert kernel.simulate(1, 1, np.zeros(1), show=False).hazards == []
+        refuses(f"shared={MAX_SHARED}: wide declares", kernel.simulate, 1, 1, np.zeros(1), shared=MAX_SHARED)
+        return
+    refuses(
+        f"wide declares {count} bytes of shared memory, which no block has",
+        kernel.simulate,
+        1,
+        1,
+        np.zeros(1),
+    )
 
 
 def test_standard_headers() -> None:

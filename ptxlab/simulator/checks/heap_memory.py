@@ -151,8 +151,10 @@ class HeapCheck(Observer):
                 kept[allocation.instruction, id(allocation.batch)].append(allocation)
         for (instruction, _), allocations in kept.items():
             threads = np.array(sorted(allocation.thread for allocation in allocations))
+            sizes = sorted({allocation.size for allocation in allocations})
+            bytes_text = f"{sizes[0]} bytes" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} bytes each"
             self._report.add(allocations[0].batch, Violation(
                 "heap memory kept", instruction, threads,
-                f"{{who}} allocate{{s}} {allocations[0].size} bytes that are not freed when the launch ends",
+                f"{{who}} allocate{{s}} {bytes_text} that are not freed when the launch ends",
                 space="global",
             ))  # fmt: skip

@@ -19,6 +19,7 @@ export class PythonWorker {
     this.text = make("span", "", this.line);
     this.started = performance.now();
     this.what = "Loading Python";
+    this.hasFailed = false;
     this.showProgress(`${this.what} …`, 0);
     this.worker = new Worker(worker, { type: "module" });
     const { clang, ...addresses } = load;
@@ -38,6 +39,7 @@ export class PythonWorker {
 
   /** @param {string} what */
   fail(what) {
+    this.hasFailed = true;
     this.line.classList.add("try-failed");
     this.showProgress(what, 1);
   }
@@ -46,7 +48,9 @@ export class PythonWorker {
     const seconds = ((performance.now() - this.started) / 1000).toFixed(1);
     const text = `Python runs in this tab (loaded in ${seconds} s)`;
     this.showProgress(text, 1);
-    this.keepForOffline().then((isKept) => isKept && this.showProgress(`${text} · works offline`, 1));
+    this.keepForOffline().then((isKept) => {
+      if (isKept && !this.hasFailed) this.showProgress(`${text} · works offline`, 1);
+    });
   }
 
   // Only now: nothing competes with what Python loads.

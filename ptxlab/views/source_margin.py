@@ -10,6 +10,7 @@ from ..errors import lines_of
 from ..simulator import Result
 from ..simulator.peaks import Bound
 from ..simulator.result import LineProfile
+from .labels import amount_text, time_text
 from .table import Table
 
 
@@ -79,7 +80,9 @@ def counts_table(result: Result, ptx: bool = False) -> Table:
 
 def bounds_table(bounds: Sequence[Bound]) -> Table:
     """The least time that each resource needs, for a terminal."""
-    rows = [(bound.resource, time_text(bound.seconds), amount_text(bound)) for bound in bounds]
+    rows = [
+        (bound.resource, time_text(bound.seconds), amount_text(bound.amount, bound.unit)) for bound in bounds
+    ]
     return Table(("bound by", "at least", "for"), tuple(rows))
 
 
@@ -103,28 +106,3 @@ def least_time(bounds: Sequence[Bound], chip: str) -> tuple[float, str]:
         launch,
         f"the time of a launch that does nothing{where}; of its work {longest.resource} takes longest",
     )
-
-
-def time_text(seconds: float) -> str:
-    """A time with its unit.
-
-    >>> time_text(1.5e-6), time_text(0)
-    ('1.5 µs', '0 ns')
-    """
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def amount_text(bound: Bound) -> str:
-    """The amount of work behind a bound, with its unit.
-
-    >>> amount_text(Bound("DRAM", 1.0, 4_800_000, "bytes", 4.8e6))
-    '4.8 MB'
-    """
-    steps = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
-    prefix, size = next(((name, size) for name, size in steps if bound.amount >= size), ("", 1.0))
-    if bound.unit == "bytes":
-        return f"{bound.amount / size:.3g} {prefix}B"
-    return f"{bound.amount / size:.3g}{prefix} {bound.unit}"
