@@ -24,9 +24,9 @@ from ..isa.tcgen05 import Tcgen05Form, TensorInstruction, TensorTransfer
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_tile, stored_operand
 from ..numerics import models as all_models
-from ..views.element_location import thread_words
 from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
+from ..views.location_tables import thread_words
 from ..views.tile_pictures import operand_tile
 from . import output
 from .commands import Family, Flags, Index, InstructionName, Json, OperandName, Selector, Swizzle, Transposed

@@ -21,7 +21,7 @@ from typing import Annotated, TextIO
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
 from ..views import Picture, Table, palette
-from ..views.element_location import SparsePlaces
+from ..views.location_tables import SparsePlaces
 from .commands import Flags
 
 _MAX_MESSAGE = 1500  # characters; sentences are far shorter, but what they repeat may not be

@@ -25,13 +25,13 @@ from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
 from .chip_picture import chip
-from .element_location import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .explanation import explain
 from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .highlight import source
 from .layout_pictures import named_layout
+from .location_tables import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture

@@ -16,8 +16,8 @@ from ..isa.operand import Operand
 from ..isa.parse import parse
 from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import TensorOperand
-from .element_location import tile_places
 from .labels import index_range
+from .location_tables import tile_places
 from .table import Table, Value
 
 

@@ -18,8 +18,8 @@ from ..isa.tcgen05 import Tcgen05Form, TensorControl, TensorInstruction, TensorT
 from ..isa.transfer import Transfer
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from ..numerics.emulate import model_of
-from .element_location import copies_note, tensor_layouts
 from .labels import layout_note
+from .location_tables import copies_note, tensor_layouts
 from .table import Table
 
 #: A fact is a text or a number, several of them, a table, or the values that each modifier takes.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..isa.form import Form
 from ..isa.operand import Operand
+from ..isa.operation import AnyOperand
 from ..isa.transfer import Transfer
 
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.
@@ -100,6 +101,19 @@ def number_text(value: ArrayLike | float, digits: int = 4) -> str:
     if "." not in mantissa and float(f"{mantissa}e{exponent or 0}") != number:
         mantissa += ".0"
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def k_headings(noun: str, count: int, length: int) -> list[str]:
+    """Headings of chunks or blocks with the k that they cover."""
+    return [f"{noun} {i}\nk {index_range(i * length, length)}" for i in range(count)]
+
+
+def warp_notes(op: AnyOperand, rows: range, warp: int | None) -> tuple[str, ...]:
+    """A note on the shown warp, if only one is shown."""
+    if warp is None:
+        return ()
+    held = f"{op.holder}s {index_range(32 * warp, 32)}"
+    return (f"warp {warp}: {held}, rows {index_range(rows.start, len(rows))}",)
 
 
 def time_text(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""A simulated kernel in numbers: what happened on each line of its source, and what bounds its time."""
+"""What happened on each line of a simulated kernel's source, and what bounds the kernel's time."""
 
 from __future__ import annotations
 

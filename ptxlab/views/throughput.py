@@ -28,12 +28,13 @@ _COMPARED = ("f16", "bf16", "tf32", "f64", "e4m3", "s8", "s4")
 
 
 def throughput(
-    what: str = "n", type: str = "f16", chip: str = "H200", *, title: bool = True
+    what: str = "n", type: str | None = None, chip: str = "H200", *, title: bool = True
 ) -> LineChart | Picture:
     """What was measured on a chip: throughput of wgmma over N, or its cycles, or what sparsity gains.
 
-    `what` is "n", "cycles" or "sparsity", for wgmma with `type`; "native" compares mma that the chip has with
-    mma that other instructions emulate. `chip` is one of which there is a record, see `ptxlab.measured`.
+    `what` is "n", "cycles" or "sparsity", for wgmma with `type` (f16 if it is None); "native" compares mma
+    that the chip has, of all types, with mma that other instructions emulate. `chip` is one of which
+    there is a record, see `ptxlab.measured`.
 
     >>> chart = throughput("cycles", "f16")
     >>> [line.name for line in chart.lines][0], chart.lines[0].y[-1]   # N = 256
@@ -43,8 +44,11 @@ def throughput(
         raise PtxlabError(f"what={quoted(what)}: a chart of measurements shows {listing(WHAT)}")
     record = measured(chip=chip)
     if what == "native":
+        if type is not None:
+            raise PtxlabError(f"type={quoted(type)}: what='native' compares all types")
         return _native(record).with_title(title)
-    series = wgmma_lines(record, as_text(type, "type"))
+    type = "f16" if type is None else type
+    series = wgmma_measurements(record, as_text(type, "type"))
     if what == "sparsity":
         return _sparsity(record, type, series).with_title(title)
     return _over_n(record, type, series, cycles=what == "cycles").with_title(title)
@@ -59,7 +63,7 @@ def wgmma_types(record: Record) -> list[str]:
     return list(dict.fromkeys(form.a_type for form, _ in _plain(record) if form.lanes == 128))
 
 
-def wgmma_lines(record: Record, type: str) -> dict[tuple[bool, str], list[Measurement]]:
+def wgmma_measurements(record: Record, type: str) -> dict[tuple[bool, str], list[Measurement]]:
     """Measurements of wgmma with this type of A and B in order of N, by sparsity and place of A."""
     chosen: dict[tuple[bool, str], list[Measurement]] = {key: [] for key in _SERIES}
     for form, result in _plain(record):
@@ -75,7 +79,7 @@ def wgmma_lines(record: Record, type: str) -> dict[tuple[bool, str], list[Measur
 
 
 def _plain(record: Record) -> Iterator[tuple[Instruction, Measurement]]:
-    """Instructions that multiply, with A and B of one type, and no qualifiers that change no speed."""
+    """Instructions that multiply, with A and B of one type; no .satfinite or .rz, which are as fast."""
     for result in record:
         form = result.form
         if (
@@ -156,11 +160,11 @@ def _native(record: Record) -> Picture:
 
 
 def _deepest(record: Record) -> Iterator[tuple[Measurement, str]]:
-    fastest: dict[str, tuple[int, Measurement]] = {}
+    deepest: dict[str, tuple[int, Measurement]] = {}
     for form, result in _plain(record):
         if form.family == "mma" and form.m == 16 and form.a_type in _COMPARED:
             name = " ".join(filter(None, (form.a_type, form.bit_op, "to", form.d_type)))
-            if form.k >= fastest.get(name, (0, result))[0]:
-                fastest[name] = form.k, result
-    for name, (_, result) in fastest.items():
+            if form.k >= deepest.get(name, (0, result))[0]:
+                deepest[name] = form.k, result
+    for name, (_, result) in deepest.items():
         yield result, name

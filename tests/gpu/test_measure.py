@@ -20,7 +20,7 @@ from ptxlab.gpu import sensors
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
 from ptxlab.gpu.records import Measurement, Point, Record, measured, read_record, work, write_record
-from ptxlab.views.throughput import WHAT, throughput, wgmma_lines
+from ptxlab.views.throughput import WHAT, throughput, wgmma_measurements
 from tests.cases import refuses
 from tests.texts import replaced
 
@@ -195,7 +195,7 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
     """
     record = measured(chip="H200")
     for type_name, bits in (("f16", 16), ("tf32", 32), ("e4m3", 8), ("s8", 8)):
-        for (sparse, space), results in wgmma_lines(record, type_name).items():
+        for (sparse, space), results in wgmma_measurements(record, type_name).items():
             for result in results:
                 form: Any = result.form
                 compute = form.n / 2

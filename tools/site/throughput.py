@@ -10,7 +10,7 @@ from ptxlab.gpu.measure import is_typical
 from ptxlab.gpu.records import Measurement, Record, measured, work
 from ptxlab.isa.mma import Instruction
 from ptxlab.views import Picture
-from ptxlab.views.throughput import throughput, wgmma_lines, wgmma_types
+from ptxlab.views.throughput import throughput, wgmma_measurements, wgmma_types
 
 from .markdown import Page, badge, code, figure, table
 
@@ -124,7 +124,7 @@ def page(chip: str = _CHIP) -> Page:
 
 
 def _chart(what: str, type_name: str, chip: str) -> str:
-    chart = throughput(what, type_name or "f16", chip)
+    chart = throughput(what, type_name or None, chip)
     if isinstance(chart, Picture):
         return figure(chart)
     svg = "\n".join(line for line in chart.svg(themed=True).splitlines() if line.strip())
@@ -162,7 +162,7 @@ def _longer(result: Measurement) -> tuple[str, ...]:
 
 
 def _by_n(record: Record, type_name: str) -> Iterator[str]:
-    series = wgmma_lines(record, type_name)
+    series = wgmma_measurements(record, type_name)
     names = {
         (
             sparse,
