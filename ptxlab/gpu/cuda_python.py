@@ -42,11 +42,15 @@ def load(name: Module) -> ModuleType:
         raise PtxlabError(f"{missing}; the emulator needs none") from None
 
 
+class DriverError(PtxlabError):
+    """CUDA refused an action; after a fault of the GPU it refuses every one."""
+
+
 def check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
     """The results of a driver function without its error code; a code other than 0 is an error."""
     code, *values = result
     if int(code) != 0:
-        raise PtxlabError(f"{action} failed: {code.name}")
+        raise DriverError(f"{action} failed: {code.name}")
     return tuple(values)
 
 

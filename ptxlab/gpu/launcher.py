@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from .compiler import compile
-from .cuda_python import Buffer, Device, Stream, check, load
+from .cuda_python import Buffer, Device, DriverError, Stream, check, load
 from .device import device_target
 
 _BUSY_SECONDS = 2e-3  # of busy waiting, within which most kernels end
@@ -198,11 +198,11 @@ def compiled(source: str, target: str, include_mma: bool = False) -> bytes:
 
 @contextlib.contextmanager
 def errors_during(action: str) -> Iterator[None]:
-    """Turn errors of cuda.core during an action into a `PtxlabError` of one sentence."""
+    """Turn errors of cuda.core during an action into a `DriverError` of one sentence."""
     try:
         yield
     except Exception as error:  # cuda.core has no public name for its CUDAError
-        raise PtxlabError(f"{action} failed: {' '.join(str(error).split())[:400]}") from error
+        raise DriverError(f"{action} failed: {' '.join(str(error).split())[:400]}") from error
 
 
 def wait(stream: Stream) -> None:

@@ -163,8 +163,8 @@ def unchanged(kernel: object) -> Iterator[None]:
     after = _attributes()
     changed = [key for key in before.keys() | after.keys() if before.get(key) is not after.get(key)]
     # numbers that frameworks count, and Python's notes of warnings
-    changed = [key for key in changed if key[1] != "__warningregistry__" and type(after.get(key)) is not int]
-    assert not changed
+    counts = {key for key in changed if type(before.get(key)) is type(after.get(key)) is int}
+    assert not [key for key in changed if key not in counts and key[1] != "__warningregistry__"]
     assert current_session() is None and not session._RESTORERS
 
 
@@ -196,7 +196,9 @@ def test_threads_share_a_session(kernel: Callable[[int], Callable[[Any], None]])
         _launched(kernel, 3)
         per_launch = len(opened.results) - before
         _in_threads(lambda number: _launched(kernel, 10 + number))
-        assert len(opened.results) >= 5 * min(per_launch, 1)
+        if kernel.__module__ != "kernels_of_triton":  # which tries configurations at the first launch
+            assert per_launch == (kernel.__module__ != "kernels_of_warp")  # those on its CPU are not recorded
+            assert len(opened.results) == before + 5 * per_launch
 
 
 @pytest.mark.usefixtures("unchanged")

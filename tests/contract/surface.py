@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import inspect
 import tempfile
@@ -51,6 +52,15 @@ PTX = """.version 8.0
     ret;
 }
 """
+
+
+#: Where calls write files; it is removed when Python ends.
+_WRITTEN = tempfile.TemporaryDirectory(prefix="ptxlab-contract-")
+atexit.register(_WRITTEN.cleanup)
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(dir=_WRITTEN.name))
 
 
 def _copied(value: Any) -> Any:
@@ -144,7 +154,7 @@ def _top() -> Iterator[Call]:
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, chip="H200",
     )  # fmt: skip
-    place = Path(tempfile.mkdtemp()) / "launch.json"
+    place = _folder() / "launch.json"
     profile = ptxlab.kernel(_KERNEL).profile(1, 32)
     yield call("Profile.perfetto", profile.perfetto, path=str(place))
     yield call("Profile.without", profile.without, unit="DRAM")
@@ -570,7 +580,7 @@ def figure_calls() -> Iterator[Call]:
         yield call(f"{prefix}.timeline", module.timeline, profile=launch, start=1, cycles=8, title=True)
     if not with_widgets():
         return
-    picture, folder = views.fragment(f16, "C"), Path(tempfile.mkdtemp())
+    picture, folder = views.fragment(f16, "C"), _folder()
     yield from calls_of("figures", figures, "chart svg", picture=picture, title=True)
     yield call("figures.throughput", figures.throughput, what="n", type="f16", chip="H200", title=True)
     yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
@@ -723,7 +733,7 @@ def explorer_calls() -> tuple[Call, ...]:
         return ()
     ex = ptxlab.explore(_SPARSE)
     tensor = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    folder = Path(tempfile.mkdtemp())
+    folder = _folder()
 
     def setter(name: str) -> Call:
         value = getattr(ex, name)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ptxlab import gpu, instruction
 from ptxlab.isa.operation import Operation
-from tests import gpu_report
-from tests.gpu_report import Emulator, Golden, Layout, Move
 from tests.sampling import one_in
+from tools import gpu_report
+from tools.gpu_report import Emulator, GoldenCase, LayoutProbe, MoveCase
 
 F16 = instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
 PAIR = instruction("tcgen05.mma.sp.cta_group::2.kind::f16", m=128, n=64)
@@ -26,11 +26,11 @@ B200 = Emulator("sm_100a")
 
 def test_a_report_can_be_read_back(tmp_path: Path) -> None:
     cases = [
-        Golden(instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")),
-        Golden(instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), count=1),
-        Layout(F16, "D"),
-        Move(instruction("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32")),
-        Move(instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32")),
+        GoldenCase(instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")),
+        GoldenCase(instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), count=1),
+        LayoutProbe(F16, "D"),
+        MoveCase(instruction("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32")),
+        MoveCase(instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32")),
     ]
     file = tmp_path / "report.json.gz"
     gpu_report.write(gpu_report.report(B200, cases), file)
@@ -50,14 +50,16 @@ def test_a_report_can_be_read_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_probes_find_the_layouts_of_the_emulator() -> None:
     """Layouts of D, of A in tensor memory, of metadata and of scales."""
-    probes = [case for case in gpu_report.plan("sm_100a") if isinstance(case, Layout)]
+    probes = [case for case in gpu_report.plan("sm_100a") if isinstance(case, LayoutProbe)]
     assert any(case.form.ashift for case in probes)
     assert {case.form.path.name for case in probes if case.operand == "D"} == set("ABCDEFG")
     for case in one_in(25, probes, 4):
         entry = case.run(B200)
         assert entry["differences"] == 0, entry
     rubin = gpu_report.Emulator("sm_107a")
-    narrow = [case for case in gpu_report.plan("sm_107a") if isinstance(case, Layout) and case.form.k == 64]
+    narrow = [
+        case for case in gpu_report.plan("sm_107a") if isinstance(case, LayoutProbe) and case.form.k == 64
+    ]
     across = next(case for case in narrow if case.form.tensor(case.operand).width == 6)
     assert across.run(rubin)["differences"] == 0, "elements across the ends of words"
 
@@ -80,18 +82,18 @@ class Shifted:
 
 def test_differences_are_found() -> None:
     """A layout that is not the stated one, words that are not the emulator's, and a case that fails."""
-    entry = Layout(F16, "D").run(Shifted(lanes=1))
+    entry = LayoutProbe(F16, "D").run(Shifted(lanes=1))
     assert entry["differences"] == 128 * 64
     assert gpu_report.unpacked(entry["found"]).reshape(128, 64)[1, 5] == 5  # row 0 is in lane 1
     assert entry["differing"][0] == [0, 0, 127 * 64, 0]
-    entry = Layout(SCALED, "SFA").run(Shifted(lanes=32))
+    entry = LayoutProbe(SCALED, "SFA").run(Shifted(lanes=32))
     assert entry["differences"] > 0
-    golden = Golden(PAIR, count=1).run(Shifted(flip=1))
+    golden = GoldenCase(PAIR, count=1).run(Shifted(flip=1))
     moderate = golden["categories"]["moderate"]
     assert moderate["differences"] == 256 * PAIR.d.columns
     words = gpu_report.unpacked(moderate["words"]).reshape(moderate["shape"])
     assert gpu_report.digest(words) == moderate["digest"]
-    cases = [Move(instruction("tcgen05.shift.cta_group::1.down")), Layout(PAIR, "E")]
+    cases = [MoveCase(instruction("tcgen05.shift.cta_group::1.down")), LayoutProbe(PAIR, "E")]
     result = gpu_report.report(Shifted(), cases)
     assert result["summary"]["errors"] == 1 and result["entries"][0]["error"].startswith(
         "RuntimeError: no such"
@@ -101,7 +103,7 @@ def test_differences_are_found() -> None:
 
 @pytest.mark.slow
 def test_every_target_has_a_plan() -> None:
-    assert {type(case) for case in gpu_report.plan("sm_90a", quick=True)} == {Golden}
+    assert {type(case) for case in gpu_report.plan("sm_90a", quick=True)} == {GoldenCase}
     for case in one_in(300, gpu_report.plan("sm_100a"), 7):
         assert all("__global__" in source for source in case.sources)
 
@@ -109,7 +111,7 @@ def test_every_target_has_a_plan() -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not gpu.available(), reason=gpu.status())
 def test_this_gpu_gives_what_the_emulator_gives() -> None:
-    """A few of the cases; `python -m tests.gpu_report` runs them all."""
+    """A few of the cases; `python -m tools.gpu_report` runs them all."""
     runner = gpu_report.Gpu()
     for case in one_in(12, gpu_report.plan(runner.target, quick=True), 5):
         entry = case.run(runner)

@@ -141,8 +141,9 @@ class Kernel:
             readers[1] = readers[0]
         lines += [met] * (rng.random() < 0.3)
         last = readers[1] if rng.random() < 0.7 else readers[2]
-        lines.append(f"@%p{last} {rng.choice(('ld', 'st'))}.{space}.u32 ")
-        lines[-1] += f"%r4, {word};" if ".u32 " in lines[-1] and " ld." in lines[-1] else f"{word}, %r3;"
+        operands = {"ld": f"%r4, {word}", "st": f"{word}, %r3"}
+        kind = rng.choice(("ld", "st"))
+        lines.append(f"@%p{last} {kind}.{space}.u32 {operands[kind]};")
         return [line for line in lines if rng.random() < 0.95]
 
 

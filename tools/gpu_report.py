@@ -1,4 +1,4 @@
-"""python -m tests.gpu_report [FILE]: what a GPU gives, against ptxlab's emulator, in one file to send in.
+"""python -m tools.gpu_report [FILE]: what a GPU gives, against ptxlab's emulator, in one file to send in.
 
 Golden words: every form of matrix instruction that the GPU has runs on the inputs of `ptxlab.inputs`.
 Layout probes: where in tensor memory tcgen05.mma finds each element of A, the metadata and the scales, and
@@ -28,7 +28,7 @@ from functools import lru_cache
 from multiprocessing.connection import Connection
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from ptxlab import PtxlabError, gpu, inputs
 from ptxlab._util.files import write_atomically
 from ptxlab._util.progress_bar import bar
 from ptxlab.gpu import codegen
-from ptxlab.gpu.cuda_python import load
+from ptxlab.gpu.cuda_python import DriverError, load
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.form import Form
@@ -133,13 +133,14 @@ def model_of(ins: ProductForm, target: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Golden:
+class GoldenCase:
     """An instruction on inputs of every category, or of a few."""
 
     form: ProductForm
     modifiers: Modifiers = _PLAIN
     count: int = 4
     brief: bool = False  # a few categories only
+    kind: ClassVar = "golden"
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -161,7 +162,7 @@ class Golden:
                 operands = replace(operands, b=_of_eight_values(operands.b))
             results[category] = compared(runner.product(operands), self._expected(runner, operands))
         return {
-            "kind": "golden",
+            "kind": self.kind,
             **named(self.form),
             **changed(self.modifiers),
             "count": self.count,
@@ -237,7 +238,7 @@ def changed(modifiers: Modifiers) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LayoutProbe:
     """Where tcgen05.mma finds A, E, SFA or SFB in tensor memory, or leaves D.
 
     Places are numbered; for each bit of the number one instruction runs in which just the places with that
@@ -248,6 +249,7 @@ class Layout:
 
     form: TensorInstruction
     operand: str
+    kind: ClassVar = "layout"
 
     @property
     def sources(self) -> list[str]:
@@ -262,7 +264,7 @@ class Layout:
             for at in np.argwhere(wrong)[:_SHOWN]
         ]
         return {
-            "kind": "layout",
+            "kind": self.kind,
             **named(self.form),
             "operand": self.operand,
             "path": self.form.path.name,
@@ -422,10 +424,11 @@ def _probe_d(form: TensorInstruction, runner: Runner) -> tuple[NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Move:
+class MoveCase:
     """tcgen05.ld, .st, .cp or .shift on random words."""
 
     form: TensorTransfer
+    kind: ClassVar = "move"
 
     @property
     def sources(self) -> list[str]:
@@ -435,7 +438,7 @@ class Move:
         arguments = self.arguments()
         expected = Emulator(runner.target).move(self.form, arguments)
         found = runner.move(self.form, arguments)
-        return {"kind": "move", **named(self.form), **compared(found, expected)}
+        return {"kind": self.kind, **named(self.form), **compared(found, expected)}
 
     def arguments(self) -> list[Any]:
         """Random words, registers and shared memory; of reductions, floats around 1."""
@@ -455,7 +458,7 @@ class Move:
 
 # -- what is run ---------------------------------------------------------------------------------------------
 
-Case = Golden | Layout | Move
+Case = GoldenCase | LayoutProbe | MoveCase
 
 
 @lru_cache(maxsize=4)
@@ -465,7 +468,7 @@ def plan(target: str, quick: bool = False) -> tuple[Case, ...]:
     tensor = list(_tensor(target))
     probes = sorted(_layouts(tensor), key=_is_certain)
     moves: list[Case] = [
-        Move(form)
+        MoveCase(form)
         for form in tcgen05_forms(None, target)
         if isinstance(form, TensorTransfer) and _small(form)
     ]
@@ -474,7 +477,7 @@ def plan(target: str, quick: bool = False) -> tuple[Case, ...]:
     return (*golden, *tensor, *probes, *moves)
 
 
-def _mma(target: str, quick: bool) -> Iterator[Golden]:
+def _mma(target: str, quick: bool) -> Iterator[GoldenCase]:
     """mma, wmma and wgmma: one form for all that differ in N, or in layouts of WMMA."""
     chosen: dict[object, ProductForm] = {}
     for ins in mma_instructions(target=target):
@@ -484,10 +487,10 @@ def _mma(target: str, quick: bool) -> Iterator[Golden]:
         elif ins.lanes == 128:
             key = (*key, ins.n in (8, 64, 256) and ins.n)
         chosen.setdefault(key, ins)
-    yield from (Golden(ins, count=32 if ins.lanes == 32 else 4) for ins in chosen.values())
+    yield from (GoldenCase(ins, count=32 if ins.lanes == 32 else 4) for ins in chosen.values())
 
 
-def _tensor(target: str) -> Iterator[Golden]:
+def _tensor(target: str) -> Iterator[GoldenCase]:
     """tcgen05.mma with few columns, since each column is computed alike."""
     seen = set()
     arithmetic = set()
@@ -500,7 +503,7 @@ def _tensor(target: str) -> Iterator[Golden]:
         if small.supports(target) and (small, modifiers) not in seen:
             seen.add((small, modifiers))
             key = _ARITHMETIC(small)
-            yield Golden(small, modifiers, count=2, brief=key in arithmetic)
+            yield GoldenCase(small, modifiers, count=2, brief=key in arithmetic)
             arithmetic.add(key)
 
 
@@ -514,7 +517,7 @@ def _with_columns(form: TensorInstruction, at_least: int) -> TensorInstruction:
     return form
 
 
-def _layouts(golden: Iterable[Golden]) -> Iterator[Layout]:
+def _layouts(golden: Iterable[GoldenCase]) -> Iterator[LayoutProbe]:
     """Every layout once, with enough columns of D to show all of K."""
     seen = set()
     for case in golden:
@@ -529,10 +532,10 @@ def _layouts(golden: Iterable[Golden]) -> Iterator[Layout]:
             key = (name, tensor.layout, tensor.start, tensor.width, tensor.source, form.ashift)
             if key not in seen:
                 seen.add(key)
-                yield Layout(wide, name)
+                yield LayoutProbe(wide, name)
 
 
-def _is_certain(case: Layout) -> bool:
+def _is_certain(case: LayoutProbe) -> bool:
     """Whether the PTX ISA and CUTLASS agree on a layout."""
     return case.form.tensor(case.operand).source == "PTX ISA and CUTLASS"
 
@@ -555,7 +558,7 @@ def report(
     run = _Isolated(runner, quick) if isolated else None
     with bar(len(cases), "cases") as tick:
         for number, case in enumerate(cases):
-            entries.append(_entry(case, runner) if run is None else run(number, case))
+            entries.append(_entry(case, runner)[0] if run is None else run(number, case))
             tick(1, entries[-1]["instruction"])
     if run is not None:
         run.close()
@@ -607,16 +610,16 @@ def _compares_nothing(entry: dict[str, Any]) -> bool:
     return "error" not in entry and entry["differences"] is None
 
 
-def _entry(case: Case, runner: Runner) -> dict[str, Any]:
-    """What a case gives, or why it gives nothing."""
+def _entry(case: Case, runner: Runner) -> tuple[dict[str, Any], bool]:
+    """What a case gives, or why it gives nothing; and whether CUDA failed, as it then does for all others."""
     try:
-        return case.run(runner)
+        return case.run(runner), False
     except Exception as error:  # one case that fails must not cost the others
-        return _failed(case, f"{type(error).__name__}: {error}")
+        return _failed(case, f"{type(error).__name__}: {error}"), isinstance(error, DriverError)
 
 
 def _failed(case: Case, why: str) -> dict[str, Any]:
-    return {"kind": type(case).__name__.lower(), **named(case.form), "error": " ".join(why.split())[:400]}
+    return {"kind": case.kind, **named(case.form), "error": " ".join(why.split())[:400]}
 
 
 def _or_none(ask: Callable[[], Any]) -> Any:
@@ -672,13 +675,13 @@ class _Isolated:
             if not self._connection.poll(LIMIT):
                 self.close()
                 return _failed(case, f"no answer within {LIMIT:.0f} s")
-            entry: dict[str, Any] = self._connection.recv()
+            entry, cuda_failed = self._connection.recv()
         except (EOFError, OSError):
             self.close()
             return _failed(case, "the process that ran it ended")
-        if "failed: " in entry.get("error", ""):  # after a fault of the GPU nothing works any more
+        if cuda_failed:
             self.close()
-        return entry
+        return dict(entry)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -689,7 +692,7 @@ class _Isolated:
 
 
 def _work(connection: Connection, target: str, quick: bool) -> None:
-    """Answer numbers of cases with their entries, until nobody asks."""
+    """Answer numbers of cases with what `_entry` gives, until nobody asks."""
     runner, cases = Gpu(), plan(target, quick)
     while True:
         try:
@@ -707,7 +710,7 @@ def write(result: dict[str, Any], file: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.gpu_report", description="Write what this GPU gives, to send in."
+        prog="python -m tools.gpu_report", description="Write what this GPU gives, to send in."
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: ptxlab-TARGET.json.gz")
     parser.add_argument("--quick", action="store_true", help="some of the cases, in less than a minute")
