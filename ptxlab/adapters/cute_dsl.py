@@ -349,13 +349,15 @@ def _with_python_functions(module: Any, host_code: _HostCode) -> None:
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """Around a call of host code: errors of launches are raised when it has returned."""
+    """Around a call of host code: errors of launches are raised when it has returned or raised."""
     try:
-        yield
-    except Exception:
-        if _CALL.errors:
+        try:
+            yield
+        except Exception:
+            if not _CALL.errors:
+                raise
+        if _CALL.errors:  # the host code may ignore the status of a launch
             raise _CALL.errors[0] from _CALL.errors[0].__cause__
-        raise
     finally:
         _CALL.errors.clear()
         _CALL.arrays.clear()

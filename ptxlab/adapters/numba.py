@@ -43,6 +43,11 @@ _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # 
 #: Argument types of the signatures passed to `cuda.jit` inside a session.
 _DECLARED: WeakKeyDictionary[Any, list[tuple[Any, ...]]] = WeakKeyDictionary()
 _THREADS_FOR_ALL = 256  # threads of a block in `forall`, by default
+_MAX_CAPTURED = 8  # contents of captured device arrays for which a kernel is kept
+#: Where a kernel of `debug=True` stores its exception.
+_EXCEPTION_VARIABLES = ("errcode", *(f"{special}{axis}" for special in ("tid", "ctaid") for axis in "xyz"))
+#: Objects of numba-cuda that hold code to link with, as the suffixes of files.
+_LINKED_OBJECTS = {"CUSource": ".cu", "PTXSource": ".ptx"}
 
 
 class NumbaKernel:
@@ -264,9 +269,6 @@ class _Exceptions(Observer):
         raise kind(f"{message}: {arguments[0]}", *arguments[1:])
 
 
-_EXCEPTION_VARIABLES = ("errcode", *(f"{special}{axis}" for special in ("tid", "ctaid") for axis in "xyz"))
-
-
 @dataclass(frozen=True)
 class _Launch:
     """A kernel, the arguments of its PTX, and what to do after the launch."""
@@ -328,7 +330,8 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
     """The kernel that Numba compiles for arguments of these types; cached."""
     overloads = _COMPILED.setdefault(dispatcher, {})
     key = (types, capability, _captured(dispatcher.py_func))
-    if key not in overloads:
+    overload = overloads.get(key)
+    if overload is None:
         lines = not dispatcher.targetoptions.get("debug")
         device = SimpleNamespace(compute_capability=capability)
         # Functions that the kernel calls are compiled for the current device, too.
@@ -341,9 +344,13 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
                 if key in overloads:  # compiled in another thread
                     return overloads[key]
                 try:
-                    overloads[key] = Overload(dispatcher, types, capability, lines)
+                    overload = Overload(dispatcher, types, capability, lines)
                 except ZeroDivisionError:  # Numba's debug information for empty tuples
-                    overloads[key] = Overload(dispatcher, types, capability, False)
+                    overload = Overload(dispatcher, types, capability, False)
+                overloads[key] = overload
+                others = [other for other in overloads if other[:2] == key[:2]]
+                for oldest in others[:-_MAX_CAPTURED]:
+                    del overloads[oldest]
         except Exception as error:
             if isinstance(error, TypeError):  # e.g. too few types for the function
                 reason = quoted(str(error), 120)
@@ -356,7 +363,7 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
                 "Numba finds no compiler for GPUs: pip install nvidia-cuda-nvcc nvidia-cuda-nvrtc, or set "
                 f"CUDA_HOME ({' '.join(str(error).split())[:120]})"
             ) from None
-    return overloads[key]
+    return overload
 
 
 def _captured(function: Any) -> tuple[bytes, ...]:
@@ -413,9 +420,6 @@ def _linked_text(code: Any, target: str) -> str:
     data = Path(code).read_bytes() if isinstance(code, str | PathLike) else code.data
     text = data.decode() if isinstance(data, bytes) else str(data)
     return _as_ptx(text, target) if kind == ".cu" else text
-
-
-_LINKED_OBJECTS = {"CUSource": ".cu", "PTXSource": ".ptx"}
 
 
 class DeviceArray(np.ndarray[Any, Any]):

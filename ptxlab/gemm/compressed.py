@@ -27,7 +27,7 @@ from .source import source_files
 _WORD_CHUNKS = 16  # chunks of each of 64 rows whose metadata is in the words of 128 lanes
 WORD_ROWS = 64
 LANES = 128
-CODES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
+CPP_TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
 #: Types whose matrices the GPU compresses: they are element types of arrays; tf32 is rounded from float32.
 ELEMENTS = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
 
@@ -194,9 +194,9 @@ def compress_kernel(bits: int) -> Kernel:
     >>> compress_kernel(16)
     <kernel compress<unsigned short>(u64, u32, u32, u64, u32, u64, u64, u64) for sm_80>
     """
-    if bits not in CODES:
-        raise PtxlabError(f"bits={quoted(bits)}: elements of {listing(CODES)} bits can be compressed")
-    return build_kernel(source_files()["compress.cu"], f"compress<{CODES[bits]}>", "sm_80")
+    if bits not in CPP_TYPES:
+        raise PtxlabError(f"bits={quoted(bits)}: elements of {listing(CPP_TYPES)} bits can be compressed")
+    return build_kernel(source_files()["compress.cu"], f"compress<{CPP_TYPES[bits]}>", "sm_80")
 
 
 def violation_sentence(structure: Structure, columns: int, first: int, count: int) -> str:
@@ -219,7 +219,7 @@ def _launch(
     call: GpuArrays, name: str, element: DType, arguments: list[Any], grid: tuple[int, int, int], block: int
 ) -> None:
     """Launch a template of compress.cu for elements of this size."""
-    code, lowered = template_code("compress.cu", f"{name}<{CODES[element.bits]}>", device_target())
+    code, lowered = template_code("compress.cu", f"{name}<{CPP_TYPES[element.bits]}>", device_target())
     call.launch(code, lowered, arguments, grid=grid, block=block)
 
 

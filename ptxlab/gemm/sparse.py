@@ -23,7 +23,7 @@ from ..isa.product_form import ProductForm
 from ..isa.targets import check_target, chip_of_target, max_shared
 from ..memory import tensor_map
 from ..numerics import has, model_for
-from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
+from .compressed import CPP_TYPES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
 from .gemm_kernel import (
     H200_PROCESSORS,
     STORE,
@@ -209,7 +209,7 @@ def sparse_rung(form: Instruction | str, *, result: str | None = None, **constan
     chosen = row.with_constants(name, constants)
     if not _fits(ins):
         raise PtxlabError(
-            f"{ins.mnemonic}: the sparse kernels are for elements of {listing(CODES)} bits, steps of "
+            f"{ins.mnemonic}: the sparse kernels are for elements of {listing(CPP_TYPES)} bits, steps of "
             f"{_A_STEP} bytes of a stored row, accumulators in {listing(RESULTS)}"
         )
     made = SparseRung(row, ins, chosen, ins.d_type if result is None else result)
@@ -255,7 +255,7 @@ def _check_tiles(made: SparseRung) -> None:
 
 def _fits(form: Instruction) -> bool:
     """Whether the sparse kernels are written for this instruction."""
-    if form.structure is None or form.scale_vec or form.a.dtype.bits not in CODES:
+    if form.structure is None or form.scale_vec or form.a.dtype.bits not in CPP_TYPES:
         return False
     step = form.k // 2 * form.a.dtype.bits // 8
     types = form.a.dtype.bits == form.b.dtype.bits and form.d_type in RESULTS and form.c_type == form.d_type

@@ -21,7 +21,7 @@ from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .modifiers import Modifiers
-from .operand import Operand
+from .operand import MatrixOperand, Operand
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
@@ -69,8 +69,77 @@ class AnyOperation(ABC):
     __hash__ = None  # type: ignore[assignment]
 
 
+class OperationBatch(AnyOperation):
+    """What an `Operation` can do along the batch axes of its arrays, which broadcast."""
+
+    @cached_property
+    def batch(self) -> tuple[int, ...]:
+        """The common batch shape."""
+        if all(array.ndim == 2 for array in self.arrays.values()):
+            return ()
+        return broadcast("batch axes", {name: array.shape[:-2] for name, array in self.arrays.items()})
+
+    @cached_property
+    def count(self) -> int:
+        """How many instructions the batch holds."""
+        return math.prod(self.batch)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def part(self, start: int, stop: int) -> Self:
+        """Instructions start to stop of the flattened batch.
+
+        Arrays that broadcast along all of it stay as they are.
+        """
+        batch = self.batch
+        start, stop = as_int(start, "start"), as_int(stop, "stop")
+        if not 0 <= start <= stop <= self.count:
+            raise PtxlabError(
+                f"instructions {quoted(start)} to {quoted(stop)}: the batch has {self.count}, from 0 on"
+            )
+        if not batch and start < stop:
+            return self._map(lambda array: array[None])
+        return self._map(lambda array: _part(array, batch, start, stop))
+
+    def select(self, which: ArrayLike) -> Self:
+        """The instructions with these indices in the flattened batch."""
+        indices = as_array(which, "which")
+        is_index_list = indices.ndim == 1 and (indices.size == 0 or indices.dtype.kind in "iu")
+        if not is_index_list or (indices.size and not 0 <= indices.min() <= indices.max() < self.count):
+            raise PtxlabError(f"which={quoted(which)}: a list of numbers from 0 to {self.count - 1}")
+        indices = indices.astype(np.int64)
+        return self.part(0, self.count)._map(lambda array: array[indices])
+
+    def compact(self) -> Self:
+        """A copy that is small to send to another process: what repeats along the batch is there once.
+
+        If all arrays repeat, C keeps the batch axes, so that the batch keeps its size.
+        """
+        compact = self._map(_without_repetition)
+        if compact.batch == self.batch:
+            return compact
+        c = compact.arrays["C"]
+        return compact.with_arrays({"C": np.broadcast_to(c, self.batch + c.shape[-2:])})
+
+    def item(self, index: int) -> Self:
+        """One instruction of the flattened batch, without batch axes."""
+        index = as_index(index, "instruction", self.count)
+        return self.part(index, index + 1)._map(lambda array: array[0])
+
+    @abstractmethod
+    def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """A copy with other registers, by operand name."""
+
+    @abstractmethod
+    def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
+        """Apply a change of the batch axes to all arrays, and to the codes unpacked from them."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Operation(AnyOperation):
+class Operation(OperationBatch):
     """An instruction that multiplies matrices, or a batch of it, with its inputs.
 
     Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
@@ -88,7 +157,7 @@ class Operation(AnyOperation):
     >>> operation.batch, list(operation.arrays)
     ((7,), ['A', 'B', 'C'])
     >>> operation
-    <operands of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (7, 32, 4), B (32, 2), C (32, 4)>
+    <operation mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (7, 32, 4), B (32, 2), C (32, 4)>
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> operation = Operation.from_matrices(ins, ins.prune(np.ones((16, 64))), np.ones((64, 8)))
     >>> operation.names, operation.matrix("A")[0, :8].tolist()
@@ -106,7 +175,7 @@ class Operation(AnyOperation):
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
-        return f"<operands of {self.ins.mnemonic}: {shapes}>"
+        return f"<operation {self.ins.mnemonic}: {shapes}>"
 
     @property
     def settings(self) -> tuple[object, ...]:
@@ -217,17 +286,14 @@ class Operation(AnyOperation):
         """The names of all matrices, D included."""
         return tuple(self.ins.matrices)
 
-    def operand(self, name: str) -> AnyOperand:
+    def operand(self, name: str) -> MatrixOperand:
         """The operand behind the matrix of that name."""
         try:
-            operand = self.ins.matrices[name]
+            return self.ins.matrices[name]
         except Exception:  # a foreign __hash__ may raise anything
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
             ) from None
-        if TYPE_CHECKING:
-            assert isinstance(operand, AnyOperand)
-        return operand
 
     def copy_index(self, name: str) -> int:
         """Which copy of an element the instruction reads, according to its selectors."""
@@ -403,64 +469,6 @@ class Operation(AnyOperation):
         changed = self.codes(name) != codes
         before, after = operand.split(self.registers(name)), operand.split(packed)
         return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], after, before))
-
-    # -- batches ------------------------------------------------------------------------------------------
-
-    @cached_property
-    def batch(self) -> tuple[int, ...]:
-        """The common batch shape."""
-        if all(array.ndim == 2 for array in self.arrays.values()):
-            return ()
-        return broadcast("batch axes", {name: array.shape[:-2] for name, array in self.arrays.items()})
-
-    @cached_property
-    def count(self) -> int:
-        """How many instructions the batch holds."""
-        return math.prod(self.batch)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(array.nbytes for array in self.arrays.values())
-
-    def part(self, start: int, stop: int) -> Self:
-        """Instructions start to stop of the flattened batch.
-
-        Arrays that broadcast along all of it stay as they are.
-        """
-        batch = self.batch
-        start, stop = as_int(start, "start"), as_int(stop, "stop")
-        if not 0 <= start <= stop <= self.count:
-            raise PtxlabError(
-                f"instructions {quoted(start)} to {quoted(stop)}: the batch has {self.count}, from 0 on"
-            )
-        if not batch and start < stop:
-            return self._map(lambda array: array[None])
-        return self._map(lambda array: _part(array, batch, start, stop))
-
-    def select(self, which: ArrayLike) -> Self:
-        """The instructions with these indices in the flattened batch."""
-        indices = as_array(which, "which")
-        is_index_list = indices.ndim == 1 and (indices.size == 0 or indices.dtype.kind in "iu")
-        if not is_index_list or (indices.size and not 0 <= indices.min() <= indices.max() < self.count):
-            raise PtxlabError(f"which={quoted(which)}: a list of numbers from 0 to {self.count - 1}")
-        indices = indices.astype(np.int64)
-        return self.part(0, self.count)._map(lambda array: array[indices])
-
-    def compact(self) -> Self:
-        """A copy that is small to send to another process: what repeats along the batch is there once.
-
-        If all arrays repeat, C keeps the batch axes, so that the batch keeps its size.
-        """
-        compact = self._map(_without_repetition)
-        if compact.batch == self.batch:
-            return compact
-        return replace(compact, c=np.broadcast_to(compact.c, self.batch + compact.c.shape[-2:]))
-
-    def item(self, index: int) -> Self:
-        """One instruction of the flattened batch, without batch axes."""
-        index = as_index(index, "instruction", self.count)
-        return self.part(index, index + 1)._map(lambda array: array[0])
 
     def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
         """Apply a change of the batch axes to all arrays, and to the codes unpacked from them."""

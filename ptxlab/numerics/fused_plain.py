@@ -22,8 +22,10 @@ class Format(NamedTuple):
 
     exponent_bits: int
     fraction_bits: int
-    #: What the largest exponent field means: "infinity" or NaN; "nan" if the fraction is the largest, too;
-    #: "number".
+    #: What the largest exponent field means:
+    #: "infinity": infinity if the fraction is 0, else NaN, as in IEEE 754;
+    #: "nan": NaN if the fraction is the largest as well, else a number;
+    #: "number": a number, whatever the fraction is.
     largest: str = "infinity"
     ignored_bits: int = 0
 
@@ -120,9 +122,9 @@ def fused(
                 term, exponent = multiply(term, scale), exponent + scale_exponent
                 scaled_by_zero |= scale == 0
         terms.append(term)
-        if term or (
-            block > 1 and not scaled_by_zero
-        ):  # zeros do not count, but a block whose sum is zero does
+        # A product that is zero does not count; a block whose sum is zero does, unless a scale is zero.
+        counts = bool(term) or (block > 1 and not scaled_by_zero)
+        if counts:
             exponents.append(exponent)
     grain = power(max([floor, *exponents]) - fraction_bits)
     total = add(truncate(term, grain) for term in terms)

@@ -21,6 +21,7 @@ from .._version import __version__
 from ..course.progress_record import record, solved
 from ..errors import PtxlabError, counted, quoted
 from ..explorer.bundle import script, sheets
+from ..explorer.forms import Explorable
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
@@ -133,7 +134,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         page = {"walk": pack(saved), "explorers": explorers}
         return write_packed(path, title, "", page, module="saved_walk", sheets=["walk"])
 
-    def _saved_explorer(self, stop: Stop, explorer: Explorer) -> Any:
+    def _saved_explorer(self, stop: Stop, explorer: Explorer) -> dict[str, Any] | None:
         """What the Explorer shows at a stop; None where there is no matrix."""
         if not _has_matrices(stop):
             return None
@@ -141,9 +142,10 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             explorer.restart(stop.form)
         data = explorer.page_data(max_products=_MAX_PRODUCTS)
         again = f"open it in a notebook with {_call(stop)}"
-        return pack(
+        packed: dict[str, Any] = pack(
             {**data, "code": "", "refusal": f"this page cannot be edited: press Open live, or {again}"}
         )
+        return packed
 
     def _numbered(self, stop: int | str) -> int:
         if not isinstance(stop, str):
@@ -193,9 +195,10 @@ def _has_matrices(stop: Stop) -> bool:
     return stop.form.family not in CONTROL_FAMILIES
 
 
-def _opened(stop: Stop, every: Sequence[Stop]) -> Any:
-    """The form that an Explorer opens with: that of the stop, or of the first with matrices."""
-    return next(candidate for candidate in (stop, *every) if _has_matrices(candidate)).form
+def _opened(stop: Stop, every: Sequence[Stop]) -> Explorable:
+    """The form that an Explorer opens with: that of the stop, or of the first that it shows."""
+    forms = (candidate.form for candidate in (stop, *every))
+    return next(form for form in forms if isinstance(form, Explorable))
 
 
 def _call(stop: Stop) -> str:

@@ -59,29 +59,29 @@ def find_card(name: object) -> Card:
     raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(PEAKS)}")
 
 
-def bounds(work: Work, chip: Card) -> tuple[Bound, ...]:
-    """The least time on each resource, longest first; types that the chip has no figure for are left out.
+def bounds(work: Work, card: Card) -> tuple[Bound, ...]:
+    """The least time on each resource, longest first; types that the card has no figure for are left out.
 
     >>> work = Work(blocks=1024, tensor={("f16", "f32"): 2**33}, dram=2**25)
     >>> [(bound.resource, round(bound.seconds * 1e6, 1)) for bound in bounds(work, find_card("H100"))]
     [('tensor cores', 17.4), ('DRAM', 10.0)]
     """
-    share = min(work.blocks, chip.sms) / chip.sms  # a block runs on one SM
+    share = min(work.blocks, card.sms) / card.sms  # a block runs on one SM
     tensor = [
-        (chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand)), count)
+        (card.tensor.get(f"{operand}>{accumulator}", card.tensor.get(operand)), count)
         for (operand, accumulator), count in work.tensor.items()
     ]
-    fma = [(chip.fma.get(operand), count) for operand, count in work.fma.items()]
-    bounds = []
+    fma = [(card.fma.get(operand), count) for operand, count in work.fma.items()]
+    limits = []
     for unit, products in (("tensor cores", tensor), ("fma", fma)):
         known = [(peak, count) for peak, count in products if peak is not None]
         # a peak counts tera-operations, and a multiply-add is two of them
         seconds = sum(count / (peak * 5e11 * share) for peak, count in known)
         total = sum(count for _, count in known)
-        bounds.append(Bound(unit, seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
-    rate = chip.clock * chip.sms * share
-    bounds.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))
-    if chip.l2 is not None:
-        bounds.append(Bound("L2", work.l2 / chip.l2, work.l2, "bytes", chip.l2))
-    bounds.append(Bound("DRAM", work.dram / chip.dram, work.dram, "bytes", chip.dram))
-    return tuple(sorted((bound for bound in bounds if bound.amount), key=lambda bound: -bound.seconds))
+        limits.append(Bound(unit, seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
+    rate = card.clock * card.sms * share
+    limits.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))
+    if card.l2 is not None:
+        limits.append(Bound("L2", work.l2 / card.l2, work.l2, "bytes", card.l2))
+    limits.append(Bound("DRAM", work.dram / card.dram, work.dram, "bytes", card.dram))
+    return tuple(sorted((bound for bound in limits if bound.amount), key=lambda bound: -bound.seconds))

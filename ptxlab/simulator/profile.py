@@ -46,14 +46,19 @@ from .timing.stalls import REASONS
 from .traffic import SECTOR
 
 _GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
-_MAX_CLUSTERS = 4  # in a sample
-_MAX_TOGETHER = 1 << 16  # threads of a launch whose blocks wait for each other
-_MAX_POLLS = 1000  # by which threads of a sample load the same bytes, until they count as waiting in vain
-_MAX_UNEVEN = 8  # in a further one, if these have more and less to do
-_EVEN = 1.1  # times the instructions of another, at most
-_MAX_WAVES = 3  # that are replayed; further ones are extrapolated
+_MAX_CLUSTERS = 4  # clusters of the first sample
+#: Clusters of the second sample, which is taken if those of the first have more and less to do.
+_MAX_UNEVEN = 8
+#: Clusters have equally much to do if none has more than this many times the instructions of another.
+_EVEN = 1.1
+#: Threads of a launch whose blocks wait for each other; all of its blocks are simulated.
+_MAX_TOGETHER = 1 << 16
+#: A thread of a sample that loads the same bytes this often waits for a block that is not in the sample.
+_MAX_POLLS = 1000
+_MAX_WAVES = 3  # waves that are replayed; further ones are extrapolated
 _HISTORY = 200_000  # rows of the timeline
 _GRANULE = 256  # registers are allocated to warps in multiples of this
+_RESERVED_SHARED = SHARED_START  # bytes of shared memory of each block that belong to the system
 #: The column of `Touches` that says what an access takes of each of these.
 _SERVICE_COSTS = {"shared memory": "wavefronts", "L1": "sectors", "L2": "l2", "DRAM": "dram"}
 _ISSUE = "issue slots"
@@ -65,7 +70,7 @@ def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: ChipTiming) -
     warp_registers = -(-max(registers, 1) * 32 // _GRANULE) * _GRANULE
     limits = {
         "registers": chip.registers // (warp_registers * warps),
-        "shared memory": chip.shared // (shared + 1024),
+        "shared memory": chip.shared // (shared + _RESERVED_SHARED),
         "threads": chip.threads // (32 * warps),
         "blocks": chip.blocks,
     }
@@ -121,16 +126,29 @@ def profile(
     expansion = Expansion(image.module, code, recorder.forms, chip)
     shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(l2_residence.sharing, 1)
     share = len(warps) / held  # of the resident clusters that are simulated
-    l1 = share * chip.l1_kept * (chip.l1 - held * (shared + 1024))
+    l1 = share * chip.l1_kept * (chip.l1 - held * (shared + _RESERVED_SHARED))
     l2 = share * chip.l2_kept * chip.l2 / active
     caches = [Cache(chip, l1, l2, l2_residence, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
     rates = Rates(
-        chip.l2_latency, chip.dram_latency, chip.bulk_latency,
-        max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
-        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
-    )  # fmt: skip
+        l2_latency=chip.l2_latency,
+        dram_latency=chip.dram_latency,
+        bulk_latency=chip.bulk_latency,
+        l2=max(chip.least, active / chip.sms),
+        dram=min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
+        barrier=chip.barrier,
+        mbarrier=chip.mbarrier,
+        block_start=chip.block_start,
+        block_end=chip.block_end,
+        queue=chip.queue,
+        load_queue=chip.load_queue,
+        products_queue=chip.products_queue,
+        dispatch=chip.dispatch,
+        l2_spread=chip.l2_spread,
+        dram_spread=chip.dram_spread,
+        tma_load=chip.tma_load,
+        tma_store=chip.tma_store,
+    )
     simulated = clusters if together else len(warps)
     speeds = measured(chip=chip.measured)
     hot_clocks = [

@@ -23,11 +23,14 @@ HUES: dict[str, str] = {
     "green": "#009E73",
     "orange": "#E69F00",
 }
+INK = "#1A1A1A"  # text and outlines on paper
+PAPER = "#FFFFFF"
+_DARK_PAPER = "#1C1C1C"
 #: What is not a lane, in the Explorer and on pages of their own: on a light page and on a dark one.
 INTERFACE: dict[str, tuple[str, str]] = {
-    "ink": ("#1A1A1A", "#F0F0F0"),
+    "ink": (INK, "#F0F0F0"),
     "faint": ("#5C5C5C", "#B4B4B4"),
-    "paper": ("#FFFFFF", "#1C1C1C"),
+    "paper": (PAPER, _DARK_PAPER),
     "plain": ("#EDEDED", "#333333"),  # buttons
     "line": ("#D9D9D9", "#4A4A4A"),
     "brand": ("#1565C0", "#6CB6FF"),
@@ -58,8 +61,6 @@ OTHER_STALL = "#909090"
 #: How much of the hue is in the shade of thread 0..3 of a group; the rest is white.
 STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
 
-INK = "#1A1A1A"  # text and outlines on paper
-PAPER = "#FFFFFF"
 BLACK = "#000000"  # text on colours of a dark page; shadows
 SHADE = "#7F7F7F"  # where there is more to scroll to
 TRANSPARENT = "rgba(0,0,0,0)"
@@ -145,7 +146,6 @@ def rgb(colour: str) -> str:
 
 #: Pages that are dark: JupyterLab and Notebook 7, VS Code, Colab.
 DARK_PAGES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'
-_DARK_PAPER = "#1C1C1C"
 
 
 def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str, str]]:

@@ -36,6 +36,8 @@ from .grid import Cell
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, LIGHT, Theme
 
+_Points = list[tuple[float | None, float | None]]  # (None, None) lifts the pen
+
 # On a dark page every figure with dark colours of its own lets the page through.
 _DARK_PAGE_RULES = {
     "main-svg": "background: transparent !important",
@@ -279,9 +281,6 @@ def _shade(cell: Cell, theme: Theme) -> str:
     return fill(cell, theme)
 
 
-_Points = list[tuple[float | None, float | None]]  # (None, None) lifts the pen
-
-
 def _outlines(drawing: Drawing, theme: Theme) -> list[tuple[float, str, _Points]]:
     """Width, colour and points of gaps between bits, cell borders, rules and frames, and marked cells."""
     gaps: _Points = []
@@ -372,12 +371,11 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
     size = _text_size(values)
     across, down = _pitch(columns, size is not None)
     above = 100 if matrix.title else 64
-    finite = values[np.isfinite(values)]
     figure = Chart(
         go.Heatmap(
             z=values,
             colorscale=_colour_scale(matrix.centred, theme),
-            zmid=0 if matrix.centred and (finite.any() or not finite.size) else None,
+            zmid=0 if matrix.centred else None,
             xgap=0 if size is None else 1,
             ygap=0 if size is None else 1,
             text=None

@@ -30,6 +30,7 @@ from .tensor_pictures import tensor_memory
 
 _ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor memory
 _MAX_LABELS = 300  # of single scales
+_COPY_ROWS = 2  # of a picture, for the 32 lanes of tensor memory that hold a copy of the scales
 
 
 def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
@@ -100,8 +101,8 @@ def _scale_bytes(marked: int | None) -> Grid:
 
 def _scale_words(marked: int | None) -> Grid:
     """Four columns of tensor memory: 32 lanes, and the copies of them in the other 96."""
-    shape = (38, 4)
-    cells, hover = [], np.empty(shape, dtype=object)
+    copies = [32 + _COPY_ROWS * number for number in range(3)]  # the rows that stand for 32 lanes each
+    cells, hover = [], np.empty((32 + _COPY_ROWS * len(copies), 4), dtype=object)
     for row in range(128):
         lane, column = row % 32, row // 32
         cells.append(_scale_cell(column, row, (lane, column, 1, 1), marked))
@@ -109,14 +110,13 @@ def _scale_words(marked: int | None) -> Grid:
             f"scales 0 to 3 of row {row}\nlanes {lane}, {lane + 32}, {lane + 64}, {lane + 96}"
         )
     heads = [Header(lane, 1, (str(lane),)) for lane in range(32)]
-    for copy in range(1, 4):
-        at = 30 + 2 * copy
-        heads.append(Header(at, 2, (index_range(32 * copy, 32),)))
+    for warp, at in enumerate(copies, 1):
+        heads.append(Header(at, _COPY_ROWS, (index_range(32 * warp, 32),)))
         for column in range(4):
-            cells.append(Cell(at, column, 2, 1, ("same",), 4 * column + 1))
-        hover[at : at + 2] = f"the same as lanes 0..31, for warp {copy}"
+            cells.append(Cell(at, column, _COPY_ROWS, 1, ("same",), 4 * column + 1))
+        hover[at : at + _COPY_ROWS] = f"the same as lanes 0..31, for warp {warp}"
     grid = _part_of_tile("tensor memory", ("lane", "column"), cells, hover, heads, headers(4, 1))
-    return replace(grid, row_rules=(32, 34, 36))
+    return replace(grid, row_rules=tuple(copies))
 
 
 # -- the scales of an instruction ------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class Scope:
     def __init__(self) -> None:
         #: By warp: what its last fence covers, and the same at the last barrier of its block.
         self.covered: dict[int, Accesses] = defaultdict(set)
-        self.handed: dict[int, Accesses] = defaultdict(set)
+        self.covered_at_barrier: dict[int, Accesses] = defaultdict(set)
         #: By warp: what it has seen on flags. A fence makes that known.
         self.seen: dict[int, Accesses] = defaultdict(set)
         #: By place, and by block in the scope `.cta`: what the last writer has put on a flag.
@@ -67,23 +67,24 @@ class Order:
 
     def __init__(self, blocks: int, block_threads: int) -> None:
         self.block_threads = block_threads
-        self.did: list[Accesses] = [set() for _ in range(blocks * block_threads)]
+        #: By thread: what it did.
+        self.accesses_of: list[Accesses] = [set() for _ in range(blocks * block_threads)]
         #: By thread: what others did that happens before its next access.
-        self.known: list[Accesses] = [set() for _ in self.did]
+        self.before_next: list[Accesses] = [set() for _ in self.accesses_of]
         self.scopes = {"cta": Scope(), "gpu": Scope()}
         #: By block and address: what arrivals at an mbarrier have handed over, and that of its last phase.
         self.arrivals: dict[tuple[int, int], Accesses] = defaultdict(set)
         self.phases: dict[tuple[int, int], Accesses] = defaultdict(set)
-        self.at: dict[tuple[int, int], list[Access]] = defaultdict(list)  # accesses by place
+        self.accesses_at: dict[tuple[int, int], list[Access]] = defaultdict(list)  # by place
 
     def history(self, threads: Iterable[int]) -> Accesses:
         """What threads did, and what happens before their next accesses."""
-        return set().union(*(self.did[thread] | self.known[thread] for thread in threads))
+        return set().union(*(self.accesses_of[thread] | self.before_next[thread] for thread in threads))
 
-    def learn(self, threads: Iterable[int], accesses: Accesses) -> None:
+    def order_before(self, threads: Iterable[int], accesses: Accesses) -> None:
         """These accesses happen before what the threads do next."""
         for thread in threads:
-            self.known[thread] |= accesses
+            self.before_next[thread] |= accesses
 
     def lanes(self, warp: int) -> range:
         """The threads of a warp."""
@@ -107,15 +108,15 @@ class Order:
         races = [
             (before, now)
             for now in accesses
-            for before in self.at[now.place]
+            for before in self.accesses_at[now.place]
             if before.thread != now.thread
             and {before.kind, now.kind} != {"read"}
-            and before not in self.known[now.thread]
+            and before not in self.before_next[now.thread]
             and not self.are_atomic(before, now)
         ]
         for access in accesses:
-            self.did[access.thread].add(access)
-            self.at[access.place].append(access)
+            self.accesses_of[access.thread].add(access)
+            self.accesses_at[access.place].append(access)
         return races
 
     def are_atomic(self, some: Access, other: Access) -> bool:
@@ -132,9 +133,11 @@ class Order:
             if access.kind in ("read", "atomic"):
                 scope.seen[warp] |= before
                 if acquires:
-                    self.learn(self.lanes(warp), before)
+                    self.order_before(self.lanes(warp), before)
             if access.kind != "read":
-                released = scope.covered[warp].union(*(scope.handed[other] for other in self.warps(block)))
+                released = scope.covered[warp].union(
+                    *(scope.covered_at_barrier[other] for other in self.warps(block))
+                )
                 scope.flags[flag] = released if access.kind == "write" else released | before
 
     # -- synchronisation -------------------------------------------------------------------------------------
@@ -147,23 +150,23 @@ class Order:
             scope = self.scopes[name]
             for warp in {thread // 32 for thread in threads}:
                 if acquires:
-                    self.learn(self.lanes(warp), scope.seen[warp])
+                    self.order_before(self.lanes(warp), scope.seen[warp])
                 scope.covered[warp] = self.history(self.lanes(warp)) | (also or set())
 
     def barrier(self, arriving: list[int], waiting: list[int]) -> None:
         """A barrier of a block is complete: who waited knows what those that arrived did and knew."""
-        self.learn(waiting, self.history(arriving))
+        self.order_before(waiting, self.history(arriving))
         block = arriving[0] // self.block_threads
         if {thread // 32 for thread in waiting} == set(self.warps(block)):
             for scope in self.scopes.values():
                 seen = set().union(*(scope.seen[warp] for warp in self.warps(block)))
                 for warp in self.warps(block):
                     scope.seen[warp] = set(seen)
-                    scope.handed[warp] = scope.covered[warp]
+                    scope.covered_at_barrier[warp] = scope.covered[warp]
 
     def sync_warp(self, threads: list[int]) -> None:
         """Lanes of a warp meet."""
-        self.learn(threads, self.history(threads))
+        self.order_before(threads, self.history(threads))
 
     def arrive(self, threads: Iterable[int], mbarrier: tuple[int, int]) -> None:
         """Threads arrive at an mbarrier of their block."""
@@ -175,4 +178,4 @@ class Order:
 
     def wait(self, threads: Iterable[int], mbarrier: tuple[int, int]) -> None:
         """Threads have waited for that."""
-        self.learn(threads, self.phases[mbarrier])
+        self.order_before(threads, self.phases[mbarrier])
