@@ -21,7 +21,7 @@ from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
-from ..views.colours import Colour
+from ..views.colour_keys import Colour
 from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS

@@ -16,7 +16,7 @@ from ..isa.operand import Operand
 from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
-from ..views.colours import WARP_TINTS, bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
+from ..views.colour_keys import WARP_TINTS, bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.location_tables import copies_note
 from .masks import disabled_lanes

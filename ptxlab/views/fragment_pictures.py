@@ -23,7 +23,7 @@ from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, TensorTransfer
 from ..isa.tensor_operand import LANES
 from .arguments import figures_of, product_operand
-from .colours import TileColour, lane_colour_notes
+from .colour_keys import TileColour, lane_colour_notes
 from .element_location import ElementLocations, element_locations, joined_runs, lane_runs, owners
 from .grid import Box, Cell, Grid, Header, State, headers, hover_texts
 from .labels import element_names, index_range, layout_note, warp_notes

@@ -10,7 +10,7 @@ from ..isa.layout import Layout
 from ..isa.parse import parse_any
 from ..memory import BANKS, SharedLayout
 from ..memory.triton_layouts import TritonLayout, is_triton_layout
-from .colours import bank_key, bank_tint, lane_colour_notes
+from .colour_keys import bank_key, bank_tint, lane_colour_notes
 from .element_location import lane_runs
 from .fragment_pictures import lane_cells
 from .grid import Entry, Grid, headers, hover_texts, uniform_grid

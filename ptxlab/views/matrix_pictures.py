@@ -16,7 +16,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.operation import AnyOperand
 from .arguments import as_product, product_operand
-from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
+from .colour_keys import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .element_location import ElementLocations, element_locations
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
 from .labels import index_range, number_text, warp_notes

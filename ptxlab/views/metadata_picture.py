@@ -19,7 +19,7 @@ from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES
 from .arguments import as_product
-from .colours import lanes_read
+from .colour_keys import lanes_read
 from .element_location import ElementLocations, element_locations
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
 from .labels import index_range, k_headings, warp_notes

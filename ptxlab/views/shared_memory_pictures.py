@@ -13,7 +13,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..memory import BANKS, Conflicts, Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
 from .bit_field_pictures import NAMED_FIELDS, field_grid
-from .colours import CHUNK_HUES
+from .colour_keys import CHUNK_HUES
 from .grid import Entry, Grid, State, uniform_grid
 from .labels import index_range
 from .picture import Picture

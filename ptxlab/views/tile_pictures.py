@@ -15,7 +15,7 @@ from ..isa.operand import Operand, Packing
 from ..memory import BANKS, SWIZZLES, Descriptor, Tile
 from ..memory.swizzle import swizzled
 from ..memory.tcgen05_tiles import line_bits, shared_tile, stored_bits
-from .colours import (
+from .colour_keys import (
     BANK_COLOURS,
     CHUNK_HUES,
     TileColour,

@@ -13,7 +13,7 @@ from ...instruction import mma_instruction
 from ...memory import Descriptor, Tile, descriptor, tensor_map, weight_order
 from ...memory.swizzle import swizzled
 from ...views import Cell, Header, Picture
-from ...views.colours import CHUNK_HUES, core_matrix_tint
+from ...views.colour_keys import CHUNK_HUES, core_matrix_tint
 from ...views.grid import Entry, headers, numbered_grid, uniform_grid
 from ...views.labels import index_range
 from ..answers import WrongForm, whole_number_set, whole_numbers, whole_result_of

@@ -16,7 +16,7 @@ from ...isa.operand import Operand
 from ...views import Cell, Picture
 from ...views import fragment as fragment_picture
 from ...views.charts import table
-from ...views.colours import warp_tint
+from ...views.colour_keys import warp_tint
 from ...views.grid import Entry, numbered_grid, uniform_grid
 from ..answers import WrongForm, first_wrong, numbers, result_of, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when

@@ -10,7 +10,7 @@ from ...isa.instruction_descriptor import InstructionDescriptor
 from ...isa.zero_column_mask import ZeroColumnMask
 from ...views import Picture
 from ...views.charts import table
-from ...views.colours import CHUNK_HUES
+from ...views.colour_keys import CHUNK_HUES
 from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when

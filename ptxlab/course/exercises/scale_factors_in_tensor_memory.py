@@ -13,7 +13,7 @@ from ...isa.tensor_operand import TensorOperand
 from ...memory.library_formats import scale_offset
 from ...views import Cell, Grid, Header, Picture
 from ...views.charts import bars, table
-from ...views.colours import CHUNK_HUES
+from ...views.colour_keys import CHUNK_HUES
 from ...views.grid import State
 from ...views.labels import index_range
 from ..answers import result_of, whole_numbers

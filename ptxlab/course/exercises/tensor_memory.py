@@ -10,7 +10,7 @@ from ...isa.tensor_operand import COLUMNS, LANES, accessible_lanes
 from ...tcgen05_instruction import TensorInstruction
 from ...views import Header, Picture, tensor_memory, tensor_registers
 from ...views.charts import bars
-from ...views.colours import CHUNK_HUES
+from ...views.colour_keys import CHUNK_HUES
 from ...views.grid import Entry, uniform_grid
 from ...views.labels import index_range
 from ..answers import whole_number_set, whole_numbers

@@ -9,7 +9,7 @@ from ...isa.catalog import mma_forms
 from ...memory import SWIZZLES, Tile
 from ...views import Picture
 from ...views.charts import bars, table
-from ...views.colours import core_matrix_tint
+from ...views.colour_keys import core_matrix_tint
 from ...views.grid import Entry, uniform_grid
 from ...views.labels import index_range
 from ..answers import first_wrong, function_table, whole_numbers

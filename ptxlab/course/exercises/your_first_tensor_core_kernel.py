@@ -16,7 +16,7 @@ from ...gemm.matmul import matmul
 from ...instruction import mma_instruction
 from ...simulation import Simulation
 from ...views import Picture
-from ...views.colours import warp_tint
+from ...views.colour_keys import warp_tint
 from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm
 from ..checking import Sentences, checks, correct, otherwise, when
