@@ -167,3 +167,21 @@ def test_a_compiled_function_is_a_kernel(arrays: tuple[Any, Any, Any]) -> None:
     kernel = ptxlab.kernel(compiled)
     kernel.simulate(8, 128, (x,), (y,), (out,), np.int32(1000), show=False)
     assert np.array_equal(out, x + y)
+
+
+def test_errors_of_launches_are_raised_where_host_code_ignores_their_status() -> None:
+    from ptxlab.adapters.cute_dsl import _CALL, _raising
+
+    def host_code(*errors: Exception, status: Exception | None = None) -> None:
+        with _raising():
+            _CALL.errors.extend(errors)
+            if status is not None:
+                raise status
+
+    status = RuntimeError("the status is not 0")
+    for raised in (None, status):
+        with pytest.raises(PtxlabError, match="no such array"):
+            host_code(PtxlabError("no such array"), status=raised)
+        assert not _CALL.errors
+    with pytest.raises(RuntimeError, match="the status"):
+        host_code(status=status)
