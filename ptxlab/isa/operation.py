@@ -21,7 +21,7 @@ from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .modifiers import Modifiers
-from .operand import MatrixOperand, Operand
+from .operand import Operand
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class Operation(OperationBatch):
         """The names of all matrices, D included."""
         return tuple(self.ins.matrices)
 
-    def operand(self, name: str) -> MatrixOperand:
+    def operand(self, name: str) -> AnyOperand:
         """The operand behind the matrix of that name."""
         try:
             return self.ins.matrices[name]

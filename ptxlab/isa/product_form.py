@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from .form import Form
 from .modifiers import DEFAULTS, Modifiers
 from .operand import MatrixOperand
 from .sparsity import Structure, check_nibbles
+
+if TYPE_CHECKING:
+    from .operation import AnyOperand
 
 _Operand = TypeVar("_Operand", bound=MatrixOperand)
 
@@ -59,46 +62,46 @@ class ProductForm(Form):
 
     @property
     @abstractmethod
-    def a(self) -> MatrixOperand:
+    def a(self) -> AnyOperand:
         """Multiplicand A; for a sparse instruction the compressed A."""
 
     @property
     @abstractmethod
-    def a_dense(self) -> MatrixOperand:
+    def a_dense(self) -> AnyOperand:
         """Logical (dense) A; the same as `a` for a dense instruction."""
 
     @property
     @abstractmethod
-    def b(self) -> MatrixOperand:
+    def b(self) -> AnyOperand:
         """Multiplicand B."""
 
     @property
     @abstractmethod
-    def c(self) -> MatrixOperand:
+    def c(self) -> AnyOperand:
         """Accumulator C."""
 
     @property
     @abstractmethod
-    def d(self) -> MatrixOperand:
+    def d(self) -> AnyOperand:
         """Result D."""
 
     @property
     @abstractmethod
-    def e(self) -> MatrixOperand | None:
+    def e(self) -> AnyOperand | None:
         """Sparsity metadata, or None."""
 
     @property
     @abstractmethod
-    def scale_a(self) -> MatrixOperand | None:
+    def scale_a(self) -> AnyOperand | None:
         """Block scales of A, or None."""
 
     @property
     @abstractmethod
-    def scale_b(self) -> MatrixOperand | None:
+    def scale_b(self) -> AnyOperand | None:
         """Block scales of B, or None."""
 
     @property
-    def inputs(self) -> Mapping[str, MatrixOperand]:
+    def inputs(self) -> Mapping[str, AnyOperand]:
         """The operands that it reads, by the argument that takes them.
 
         a, b, c, and e, scale_a, scale_b where it has them.
@@ -106,7 +109,7 @@ class ProductForm(Form):
         return by_argument(self.a, self.b, self.c, self.e, self.scale_a, self.scale_b)
 
     @cached_property
-    def matrices(self) -> Mapping[str, MatrixOperand]:
+    def matrices(self) -> Mapping[str, AnyOperand]:
         """Every matrix by name: dense A, `stored` its compressed half, E, B, C, D, SFA, SFB if it has them.
 
         >>> import ptxlab

@@ -430,10 +430,13 @@ def test_missing_waits_are_found() -> None:
         return [str(hazard) for hazard in kernel.simulate(1, 128, *arrays, 1).hazards]
 
     (early,) = sentences("wait(barrier, parity);\n")
-    (line,) = (n for n, text in enumerate(ins.kernel.splitlines(), 1) if 'asm volatile("tcgen05.mma' in text)
-    assert (
-        f"while tcgen05.mma of line {line} may still write columns 0 to 15; wait for the mbarrier of" in early
+    lines = ins.kernel.splitlines()
+    (first,) = (number for number, text in enumerate(lines, 1) if '"tcgen05.mma.' in text)
+    last = next(number for number, text in enumerate(lines, 1) if number > first and text.endswith(");"))
+    found = re.search(
+        r"while tcgen05.mma of line (\d+) may still write columns 0 to 15; wait for the mbar", early
     )
+    assert found is not None and first <= int(found[1]) <= last
     stores = sentences('asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");')
     assert all("execute tcgen05.wait::st.sync.aligned after the store" in each for each in stores) and stores
     proxies = sentences('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");')
