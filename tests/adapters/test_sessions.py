@@ -196,9 +196,10 @@ def test_threads_share_a_session(kernel: Callable[[int], Callable[[Any], None]])
         _launched(kernel, 3)
         per_launch = len(opened.results) - before
         _in_threads(lambda number: _launched(kernel, 10 + number))
-        if kernel.__module__ != "kernels_of_triton":  # which tries configurations at the first launch
-            assert per_launch == (kernel.__module__ != "kernels_of_warp")  # those on its CPU are not recorded
-            assert len(opened.results) == before + 5 * per_launch
+        if kernel.__module__ in (__name__, "kernels_of_numba_cuda"):  # others may launch more than once
+            assert per_launch == 1 and len(opened.results) == before + 5
+        else:
+            assert per_launch and len(opened.results) >= before + 5
 
 
 @pytest.mark.usefixtures("unchanged")
