@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,17 +23,14 @@ from .layout import Layout
 from .modifiers import Modifiers
 from .operand import Operand
 from .product_form import ProductForm
+from .tensor_operand import AnyOperand
 
 if TYPE_CHECKING:
     from ..explorer import Explorer
     from .form import Form
     from .mma import Instruction
-    from .tensor_operand import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
-
-#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
-AnyOperand: TypeAlias = "Operand | TensorOperand"
 
 
 class AnyOperation(ABC):

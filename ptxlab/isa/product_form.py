@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,7 @@ from .form import Form
 from .modifiers import DEFAULTS, Modifiers
 from .operand import MatrixOperand
 from .sparsity import Structure, check_nibbles
-
-if TYPE_CHECKING:
-    from .operation import AnyOperand
+from .tensor_operand import AnyOperand
 
 _Operand = TypeVar("_Operand", bound=MatrixOperand)
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ from .cute import cute_text
 from .dtypes import DType
 from .layout import Mode, mode_offsets
 from .location import TensorPlace
-from .operand import MatrixOperand
+from .operand import MatrixOperand, Operand
 
 LANES, COLUMNS = 128, 512
 ALL_LANES = (1 << LANES) - 1  # a bit for each
@@ -332,6 +332,10 @@ class TensorOperand(MatrixOperand):
                 f"{columns} columns]"
             )
         return self.check_words(array)
+
+
+#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
+AnyOperand: TypeAlias = Operand | TensorOperand
 
 
 # -- data paths: which lanes an instruction uses -------------------------------------------------------------

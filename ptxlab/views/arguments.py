@@ -10,9 +10,9 @@ from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, TensorTransfer
+from ..isa.tensor_operand import AnyOperand
 
 
 def as_product(ins: Form | str) -> Product:

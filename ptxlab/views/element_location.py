@@ -18,8 +18,7 @@ from .._util.arguments import as_index, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..isa.layout import Layout
 from ..isa.operand import Operand
-from ..isa.operation import AnyOperand
-from ..isa.tensor_operand import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, AnyOperand, TensorOperand
 from .grid import Header, hover_texts
 from .labels import index_range
 

@@ -17,11 +17,10 @@ from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.mma import Instruction
 from ..isa.operand import Operand
-from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, TensorTransfer
-from ..isa.tensor_operand import LANES
+from ..isa.tensor_operand import LANES, AnyOperand
 from .arguments import figures_of, product_operand
 from .colour_keys import TileColour, lane_colour_notes
 from .element_location import ElementLocations, element_locations, joined_runs, lane_runs, owners

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..isa.form import Form
 from ..isa.operand import Operand
-from ..isa.operation import AnyOperand
+from ..isa.tensor_operand import AnyOperand
 from ..isa.transfer import Transfer
 
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.

@@ -13,10 +13,9 @@ from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.location import Cells, Place, SharedPlace, TensorPlace
 from ..isa.operand import Operand, as_operand
-from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any, parse_product
 from ..isa.tcgen05 import TensorInstruction, TensorTransfer
-from ..isa.tensor_operand import LANES, TensorOperand
+from ..isa.tensor_operand import LANES, AnyOperand, TensorOperand
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
 from .arguments import as_tcgen05

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_integers, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
-from ..isa.operation import AnyOperand
+from ..isa.tensor_operand import AnyOperand
 from .arguments import as_product, product_operand
 from .colour_keys import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .element_location import ElementLocations, element_locations

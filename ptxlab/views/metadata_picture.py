@@ -14,10 +14,9 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.location import bit_range
-from ..isa.operation import AnyOperand
 from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import TensorInstruction
-from ..isa.tensor_operand import LANES
+from ..isa.tensor_operand import LANES, AnyOperand
 from .arguments import as_product
 from .colour_keys import lanes_read
 from .element_location import ElementLocations, element_locations
