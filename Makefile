@@ -125,7 +125,8 @@ else
 endif
 
 $(VENV)/try.stamp: EXTRAS =
-$(VENV)/lab.stamp: EXTRAS = lab,cuda13,fast
+# NVIDIA's compiler is not for macOS: there Clang compiles the kernels of the lessons
+$(VENV)/lab.stamp: EXTRAS = lab,$(if $(filter Darwin,$(shell uname)),clang,cuda13),fast
 $(VENV)/lab.stamp: COMPILE = --compile-bytecode
 # Clang takes 400 MB on disk: CI has it, elsewhere its tests skip
 $(VENV)/test.stamp: EXTRAS = test$(if $(CI),$(COMMA)clang)

@@ -411,6 +411,8 @@ def _refusal(target: str, log: str, file: str, source: str) -> PtxlabError:
         elif message["file"] == file:
             line = source.splitlines()[int(message["line"])]
         advice = remedy(text, line, source, by_clang=True)
+        if text.startswith("invalid % escape in inline assembly"):
+            advice = "a special register is written with two, as in %%laneid"
         if advice is not None:
             text = f"{text.partition('; did you mean')[0]}; {advice}"
             text = advice if advice.startswith(_OUR_HEADER) else text

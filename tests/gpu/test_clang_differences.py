@@ -106,6 +106,15 @@ def test_operands_of_asm() -> None:
     assert (_computed(added, "clang")[::4].view(np.uint32) == before.view(np.uint32) * np.uint32(2)).all()
 
 
+def test_special_registers_in_asm() -> None:
+    assert "`%%laneid`" in _row("one `%`")[1]
+    one = 'asm volatile("mov.u32 %0, %laneid;" : "=r"(*n));'
+    assert "%laneid" in _ptx(one, "nvrtc")
+    _is_refused(one, "clang", r"\(2\): error: .*; a special register is written with two, as in %%laneid")
+    for compiler in COMPILERS:
+        assert "%laneid" in _ptx(one.replace("%laneid", "%%laneid"), compiler)
+
+
 def test_a_missing_semicolon() -> None:
     assert _row("a missing semicolon") == (
         "is found in the line after it",

@@ -56,6 +56,21 @@ def test_found(name: str) -> None:
     assert first.sentence in {hazard.sentence for hazard in hazards}
 
 
+@each("name", one_in(6, list(HAZARDS)))
+@pytest.mark.needs("ziglang")
+@pytest.mark.slow
+def test_found_in_what_clang_makes_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hazard_cases, "_compiled", _compiled_by_clang)
+    assert {hazard.kind for hazard in _hazards(name)} == {HAZARDS[name]}
+    assert _hazards(name, True) == []
+
+
+@cache
+def _compiled_by_clang(fixed: bool, target: str) -> Any:
+    source = hazard_cases.FILE.read_text(encoding="utf-8")
+    return ptxlab.kernel(source, "reverse", target, ["-DFIXED"] if fixed else [], compiler="clang")
+
+
 @each("name", [name for name, kind in HAZARDS.items() if kind in ("race", "uninitialised memory")])
 @pytest.mark.slow
 def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
