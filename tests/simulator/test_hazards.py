@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +20,12 @@ from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
 from ptxlab.simulator.kernel import build_kernel
 from tests.cases import each
+from tests.sampling import one_in
 from tests.texts import filled, replaced
 from tools.probe_hazards import KIND_OF, arguments, left_out
 from tools.probe_hazards import kernel as probe_kernel
 
+from . import hazard_cases
 from .hazard_cases import HAZARDS, launch_of, variant
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hazards.md"
