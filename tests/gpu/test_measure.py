@@ -233,6 +233,7 @@ def test_charts_show_the_record(tmp_path: Path) -> None:
         saved = figures.save(figure, tmp_path / f"{what}.svg")
         assert saved.read_text(encoding="utf-8").startswith("<svg")  # as it is drawn, without a browser
     refuses("of wgmma, NVIDIA H200 has f16", figures.throughput, "n", "f64")
+    refuses("type='f16': what='native' compares all types", figures.throughput, "native", "f16")
 
 
 def test_the_command_line_shows_what_was_recorded(capsys: pytest.CaptureFixture[str]) -> None:
