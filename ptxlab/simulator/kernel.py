@@ -322,7 +322,7 @@ class Kernel(Displayed):
         chip: str = "H200",
     ) -> LaunchProfile:
         """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
-        from .profile import WaitingError, profile
+        from .predict import WaitingError, profile
         from .timing.chip_timings import find_timing
         from .timing.kernel_code import machine_code
 
@@ -356,7 +356,7 @@ class Kernel(Displayed):
         >>> str(ptxlab.kernel('extern "C" __global__ void nothing() {}').occupancy(256))
         '8 blocks of an SM, 64 warps of 64 (bound by threads)'
         """
-        from .profile import occupancy
+        from .predict import occupancy
         from .timing.chip_timings import find_timing
         from .timing.kernel_code import registers
 
@@ -375,7 +375,7 @@ class Kernel(Displayed):
             return None
 
         def fit(count: int | None) -> Occupancy:
-            from .profile import occupancy
+            from .predict import occupancy
             from .timing.chip_timings import find_timing
             from .timing.kernel_code import registers
 

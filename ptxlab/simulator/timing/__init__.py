@@ -1,6 +1,6 @@
 """How long a kernel takes on a chip, and what its warps wait for, without the chip.
 
-`profile.py`, beside this package, simulates a sample of the blocks with a `Recorder`. `kernel_code.py` has
+`predict.py`, beside this package, simulates a sample of the blocks with a `Recorder`. `kernel_code.py` has
 the machine code, `instruction_streams.py` what each warp issues of it, `l2_residence.py` what comes from
 DRAM, `chip_timings.py` what everything takes. `replay.py` runs that cycle by cycle, by the rule that
 `replay_plain.py` states.
@@ -8,11 +8,11 @@ DRAM, `chip_timings.py` what everything takes. `replay.py` runs that cycle by cy
 What is approximated, and where. What it costs in measured launches is in `docs/guide/prediction.md`.
 
 The launch
-- Up to four clusters of an SM stand for all, eight more if their work differs: `profile.py`, `_typical`. The
-  work of the others is then drawn from these: `profile.py`, `_Uneven`.
-- Three waves are replayed; further ones take as long as the last blocks of those: `profile.py`, `_MAX_WAVES`.
-- One SM, or those of a cluster, stand for the chip, with their part of what all share: `profile.py`, `Rates`.
-- The clock falls in proportion to how busy the tensor cores are, whatever else takes power: `profile.py`,
+- Up to four clusters of an SM stand for all, eight more if their work differs: `predict.py`, `_typical`. The
+  work of the others is then drawn from these: `predict.py`, `_Uneven`.
+- Three waves are replayed; further ones take as long as the last blocks of those: `predict.py`, `_MAX_WAVES`.
+- One SM, or those of a cluster, stand for the chip, with their part of what all share: `predict.py`, `Rates`.
+- The clock falls in proportion to how busy the tensor cores are, whatever else takes power: `predict.py`,
   `hot_clock`.
 - Waiting for a value that another block writes takes no time: `recorder.py`, which knows barriers alone.
 
@@ -40,6 +40,6 @@ Memory
 - Latencies of L2 and DRAM are spread evenly around a mean, by a generator of fixed numbers; DRAM has no rows,
   L2 no halves: `replay.py`, `_access`.
 - A copy of a box takes as long as its bytes, however narrow its rows: `chip_timings.py`, `tma_store`.
-- Atomic operations take the time of the busiest slice of L2, or none: `profile.py`, `_contended`.
+- Atomic operations take the time of the busiest slice of L2, or none: `predict.py`, `_contended`.
 - Events of one mbarrier are counted by warps, not by lanes or bytes: `recorder.py`, `_signal`.
 """
