@@ -207,7 +207,7 @@ class Plainly(Observer):
 def verdicts(source: str, blocks: int, warps: int, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
     """Whether the clocks and whether the plain form find accesses that race."""
     plain, found = Plainly(), []
-    unordered = RaceDetector._unordered
+    unordered = RaceDetector.unordered
 
     def watched(self: RaceDetector, touch: ShadowTouch, before: Any, other_verb: Any) -> Any:
         which = unordered(self, touch, before, other_verb)
@@ -216,7 +216,7 @@ def verdicts(source: str, blocks: int, warps: int, monkeypatch: pytest.MonkeyPat
         return which
 
     with monkeypatch.context() as patch:
-        patch.setattr(RaceDetector, "_unordered", watched)
+        patch.setattr(RaceDetector, "unordered", watched)
         data = np.zeros(64, np.uint32)
         ptxlab.kernel(source).simulate(blocks, 32 * warps, data, show=False, observers=[plain])
     return bool(found), bool(plain.races)

@@ -40,7 +40,7 @@ class RaceDetector:
 
     def check(self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb) -> bool:
         """Compare an access with earlier ones, given by stamps of its entries; whether any is unordered."""
-        which = self._unordered(touch, before, other_verb)
+        which = self.unordered(touch, before, other_verb)
         if which is None:
             return False
         self._judge(touch, before, which, other_verb)
@@ -87,10 +87,13 @@ class RaceDetector:
 
     # -- order -----------------------------------------------------------------------------------------------
 
-    def _unordered(
+    def unordered(
         self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb
     ) -> NDArray[np.intp] | None:
-        """The entries whose earlier access does not happen before the current one; None if there are none."""
+        """The entries whose earlier access does not happen before the current one; None if there are none.
+
+        `clocks_plain.py` has the rule that it follows.
+        """
         limit = self.clocks.last.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
         if not len(before) or before.max() < limit:
             return None
