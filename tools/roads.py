@@ -58,19 +58,19 @@ def check(name, text):
     verdict = lessons.exercise(name).check(answer)
     return json.dumps([verdict.state, verdict.text, time.perf_counter() - start])
 """
-#: The seconds that a tab takes to load the compiler, and to compile a kernel, and others like it.
+#: The seconds that a tab takes to load the compiler, and to compile a kernel.
 _MEASURE = """
-def measure(source):
-    import ptxlab
+def load_compiler():
     from ptxlab.gpu.clang_in_tab import find_clang
     start = time.perf_counter()
     find_clang().load(lambda done, total: None)
-    times = [time.perf_counter() - start]
-    for number in range(6):
-        start = time.perf_counter()
-        ptxlab.kernel(f"// {number}\\n{source}")
-        times.append(time.perf_counter() - start)
-    return json.dumps(times)
+    return json.dumps(time.perf_counter() - start)
+
+def compile_source(source):
+    import ptxlab
+    start = time.perf_counter()
+    ptxlab.kernel(source)
+    return json.dumps(time.perf_counter() - start)
 """
 #: A worker with Python, all of ptxlab and the compiler, as that of the page of kernels.
 _WORKER = """
@@ -268,32 +268,32 @@ def _expected(answer: KernelAnswer, state: str, text: str) -> bool:
     return state == "right" if answer.is_right else state == "wrong" and answer.hint in text
 
 
-class Process(NamedTuple):
-    """What the process of a tab has taken: seconds of processors; mebibytes now and at most."""
-
-    seconds: float
-    memory: int
-    most: int
-
-
-def measure() -> dict[str, Any]:
-    """Seconds and memory of a tab that loads the compiler and compiles a kernel with one `mma`."""
+def measure() -> list[str]:
+    """What a tab takes that loads the compiler and compiles a kernel with one `mma`, in sentences."""
+    source = web.kernel_examples()[0]["source"]
+    steps = [["load_compiler"], *(["compile_source", f"// {number}\n{source}"] for number in range(5))]
+    lines = []
     with tab() as page:
         browser = page.context.browser.new_browser_cdp_session()
 
-        def process() -> Process:
+        def process() -> tuple[float, int, int]:
+            """Seconds of processors, mebibytes now and at most."""
             rows = browser.send("SystemInfo.getProcessInfo")["processInfo"]
             row = max((row for row in rows if row["type"] == "renderer"), key=lambda row: row["cpuTime"])
             status = Path(f"/proc/{row['id']}/status").read_text(encoding="utf-8")
-            sizes = [int(text) // 1024 for text in re.findall(r"Vm(?:HWM|RSS):\s+(\d+)", status)]
-            return Process(row["cpuTime"], sizes[1], sizes[0])
+            most, now = (int(text) // 1024 for text in re.findall(r"Vm(?:HWM|RSS):\s+(\d+)", status))
+            return row["cpuTime"], now, most
 
         page.evaluate(_ASK_WORKER, ["check", "03.1", json.dumps("...")])  # Python is there
-        before = process()
-        source = web.kernel_examples()[0]["source"]
-        load, first, *later = json.loads(page.evaluate(_ASK_WORKER, ["measure", source]))
-        after = process()
-    return {"load": load, "first": first, "next": later, "before": before, "after": after}
+        before, now, _ = process()
+        lines.append(f"Python is there: {now} MiB")
+        for step in steps:
+            seconds = json.loads(page.evaluate(_ASK_WORKER, step))
+            after, now, most = process()
+            spent = f"{seconds:.1f} s, of processors {after - before:.1f} s"
+            lines.append(f"{step[0]}: {spent}; {now} MiB, at most {most} MiB")
+            before = after
+    return lines
 
 
 # -- the record ----------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def main() -> None:
     parser.add_argument("--site", type=Path, help="for JupyterLite: what `make web OFFLINE=1` has built")
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(), indent=1))
+        print(*measure(), sep="\n")
     if options.road:
         run(options.road, options.minutes, options.site)
     if options.record:
