@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, error_of, quoted
-from ..gpu.clang import INSTALL, clang_version
+from ..gpu.clang import clang_version
 from ..gpu.clang_in_tab import NotFetched
 from ..gpu.compiler import compiler_version
-from ..gpu.cuda_python import in_a_tab
+from ..gpu.cuda_python import INSTALL_CLANG, in_a_tab
 from ..question import Unanswered, with_code
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
@@ -157,7 +157,7 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
     source = f"{before}{_LINES}{text}{_OURS}{after}"
     if not has_compiler():
         here = "this tab has none; on your computer" if in_a_tab() else "there is none here"
-        raise Unanswered(f"Your kernel needs a compiler of CUDA C++, and {here}: {INSTALL}.")
+        raise Unanswered(f"Your kernel needs a compiler of CUDA C++, and {here}: {INSTALL_CLANG}.")
     try:
         with readers_time():
             return compiled_kernel(source)

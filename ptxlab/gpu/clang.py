@@ -19,12 +19,10 @@ from ..errors import PtxlabError, quoted
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target
 from .clang_in_tab import NotFetched, find_clang
 from .compiler import MAX_LOG, SOURCE_NAME, check_text, reads_only
+from .cuda_python import INSTALL_CLANG
 from .disk_cache import key_of, read_entry, write_entry
 from .standard_headers import LIBRARY_HEADERS, STANDARD_HEADERS
 from .unknown_names import remedy
-
-#: The command that installs Clang.
-INSTALL = 'pip install "ptxlab[clang]"'
 
 #: Runs Clang in a browser's tab: its arguments and the files it reads -> the text of LLVM IR that it writes.
 TabCompiler = Callable[[list[str], Mapping[str, str]], str]
@@ -109,10 +107,12 @@ def _version_of(program: str) -> str:
             [program, "clang", "--version"], capture_output=True, text=True, check=False, timeout=60
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PtxlabError(f"Clang in ziglang does not start ({type(error).__name__}): {INSTALL}") from None
+        raise PtxlabError(
+            f"Clang in ziglang does not start ({type(error).__name__}): {INSTALL_CLANG}"
+        ) from None
     version = re.search(r"clang version (\d+(?:\.\d+)*)", shown.stdout)
     if version is None:
-        raise PtxlabError(f"ziglang has no Clang that says its version: {INSTALL}")
+        raise PtxlabError(f"ziglang has no Clang that says its version: {INSTALL_CLANG}")
     return version[1]
 
 
@@ -124,7 +124,7 @@ def _find_program() -> str:
             program = Path(folder, "zig.exe" if sys.platform == "win32" else "zig")
             if program.is_file():
                 return str(program)
-    raise PtxlabError(f"Clang is not installed: {INSTALL}")
+    raise PtxlabError(f"Clang is not installed: {INSTALL_CLANG}")
 
 
 @lru_cache(maxsize=1)
@@ -350,7 +350,9 @@ def _run_program(words: Sequence[str], folder: str, target: str, file: str, file
             [_find_program(), "clang", *words], cwd=folder, capture_output=True, check=False
         )
     except OSError as error:
-        raise PtxlabError(f"Clang in ziglang does not start ({type(error).__name__}): {INSTALL}") from None
+        raise PtxlabError(
+            f"Clang in ziglang does not start ({type(error).__name__}): {INSTALL_CLANG}"
+        ) from None
     if done.returncode:
         raise _refusal(target, done.stderr.decode(errors="replace"), file, files[_SOURCE])
 

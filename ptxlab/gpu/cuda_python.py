@@ -14,6 +14,8 @@ from ..errors import PtxlabError
 
 #: The command that installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
+#: The command that installs Clang, on any system.
+INSTALL_CLANG = 'pip install "ptxlab[clang]"'
 
 
 def in_a_tab() -> bool:
@@ -39,6 +41,11 @@ def load(name: Module) -> ModuleType:
         missing = f"CUDA for Python is not installed: {INSTALL}"
         if in_a_tab():
             missing = "a browser's tab has neither a GPU nor CUDA's compiler: use Colab, or your computer"
+        if sys.platform == "darwin":
+            missing = (
+                "a Mac has neither an NVIDIA GPU nor CUDA: the simulator runs kernels there, which Clang "
+                f"compiles ({INSTALL_CLANG})"
+            )
         raise PtxlabError(f"{missing}; the emulator needs none") from None
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import PtxlabError, error_of, quoted
 from ..gpu import clang, compiler
-from ..gpu.cuda_python import INSTALL, in_a_tab
+from ..gpu.cuda_python import INSTALL, INSTALL_CLANG, in_a_tab
 
 
 class CompiledSource(NamedTuple):
@@ -39,7 +39,7 @@ def find_compiler(compiler_name: str | None = None) -> str:
         if in_a_tab():
             raise PtxlabError(f"a kernel in CUDA C++: {nvrtc}; PTX text needs no compiler")
         raise PtxlabError(
-            f"a kernel in CUDA C++ needs a compiler: Clang on any system, {clang.INSTALL}, or NVRTC on Linux "
+            f"a kernel in CUDA C++ needs a compiler: Clang on any system, {INSTALL_CLANG}, or NVRTC on Linux "
             f"and Windows, {INSTALL}; PTX text needs none"
         )
     return "clang" if nvrtc else "nvrtc"

@@ -21,9 +21,9 @@ from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, TensorTransfer
 from ..isa.tensor_operand import LANES, AnyOperand
-from .arguments import figures_of, product_operand
 from .colour_keys import TileColour, lane_colour_notes
 from .element_location import ElementLocations, element_locations, joined_runs, lane_runs, owners
+from .figure_arguments import figures_of, product_operand
 from .grid import Box, Cell, Grid, Header, State, headers, hover_texts
 from .labels import element_names, index_range, layout_note, warp_notes
 from .metadata_picture import metadata

@@ -18,7 +18,7 @@ from ..isa.tcgen05 import TensorInstruction, TensorTransfer
 from ..isa.tensor_operand import LANES, AnyOperand, TensorOperand
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
-from .arguments import as_tcgen05
+from .figure_arguments import as_tcgen05
 from .labels import index_range
 from .table import Table, Value
 

@@ -15,9 +15,9 @@ from .._util.arguments import as_array, as_integers, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.tensor_operand import AnyOperand
-from .arguments import as_product, product_operand
 from .colour_keys import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .element_location import ElementLocations, element_locations
+from .figure_arguments import as_product, product_operand
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
 from .labels import index_range, number_text, warp_notes
 from .metadata_picture import metadata

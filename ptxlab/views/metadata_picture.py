@@ -17,9 +17,9 @@ from ..isa.location import bit_range
 from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES, AnyOperand
-from .arguments import as_product
 from .colour_keys import lanes_read
 from .element_location import ElementLocations, element_locations
+from .figure_arguments import as_product
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
 from .labels import index_range, k_headings, warp_notes
 from .picture import Picture

@@ -20,9 +20,9 @@ from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate import emulate
-from .arguments import as_product, product_operand
 from .colour_keys import Colour, colour_keys, colour_notes, lane_key, warp_tint
 from .element_location import element_locations
+from .figure_arguments import as_product, product_operand
 from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, Part, as_element, as_part, headers
 from .labels import index_range

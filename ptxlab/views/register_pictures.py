@@ -23,9 +23,9 @@ from ..isa.parse import parse_any
 from ..isa.repack import Repack
 from ..isa.tcgen05 import TensorTransfer
 from ..isa.tensor_operand import LANES, TensorOperand
-from .arguments import as_product, figures_of, product_operand
 from .bit_field_pictures import bit_fields
 from .element_location import joined_runs
+from .figure_arguments import as_product, figures_of, product_operand
 from .fragment_pictures import operand_notes
 from .grid import Cell, Grid, Header, State, as_part, hover_texts, numbered_grid
 from .labels import index_range, number_text

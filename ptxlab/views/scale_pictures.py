@@ -20,9 +20,9 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
-from .arguments import as_product, one_matrix
 from .colour_keys import lanes_read
 from .element_location import ElementLocations, element_locations
+from .figure_arguments import as_product, one_matrix
 from .grid import Cell, Entry, Grid, Header, State, as_part, headers, hover_texts, named_headers, uniform_grid
 from .labels import index_range, k_headings, number_text
 from .picture import Picture

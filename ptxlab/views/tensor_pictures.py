@@ -16,8 +16,8 @@ from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.tcgen05 import TensorInstruction
 from ..isa.tensor_operand import DATA_PATHS, LANES, DataPath, TensorOperand
-from .arguments import as_tcgen05
 from .element_location import element_locations, joined_runs
+from .figure_arguments import as_tcgen05
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
 from .labels import index_range, number_text
 from .picture import Picture

@@ -125,8 +125,9 @@ def test_what_a_gpu_is_compared_with(become: Any, capability: tuple[int, int], c
     assert (own == emulate(operands)).all() == (chip in ("sm_90", "sm_120"))
 
 
-def test_without_cuda_for_python(become: Any) -> None:
+def test_without_cuda_for_python(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     become(None)
+    monkeypatch.setattr(sys, "platform", "linux")
     assert gpu.status().startswith("CUDA for Python is not installed: pip install")
     assert not gpu.available()
     refuses("not installed", gpu.device_target)
@@ -140,3 +141,12 @@ def test_without_nvrtc(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     become(Machine())
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", SimpleNamespace(nvrtcVersion=missing))
     assert gpu.status().startswith("NVRTC, CUDA's run-time compiler, is not installed: pip install")
+
+
+def test_a_mac_is_not_told_to_install_cuda(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extras `cuda12` and `cuda13` are empty there."""
+    become(None)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    sentence = gpu.status()
+    assert sentence.startswith("a Mac has neither an NVIDIA GPU nor CUDA: the simulator runs kernels")
+    assert "ptxlab[clang]" in sentence and "cuda1" not in sentence

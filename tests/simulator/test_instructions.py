@@ -12,6 +12,7 @@ import ptxlab
 from ptxlab.numerics import scalar
 from ptxlab.numerics.scalar.formats import FORMATS
 from ptxlab.simulator.instructions.builders import builder_of
+from ptxlab.simulator.ptx.opcode_sets import NOT_SIMULATED
 from ptxlab.simulator.ptx.syntax import PtxInstruction
 from tests.cases import refusal
 from tests.texts import replaced
@@ -263,6 +264,13 @@ def test_every_instruction_of_ptx_is_simulated_or_refused() -> None:
         built = builder_of(parts) is not None or parts[0] in scalar.names()
         assert built or name in _REFUSED, name
     assert _REFUSED.keys() <= set(_INDEX)
+    assert {name.partition(".")[0] for name in _INDEX} >= NOT_SIMULATED
+
+
+def test_an_instruction_that_ptx_does_not_have_is_refused_wherever_it_stands() -> None:
+    """As the assembler refuses it, though no thread reaches it."""
+    kernel = ptxlab.kernel(_HEAD.format(version="9.4") + "ret;\nadx.f32 f0, f0, f0;\n}")
+    assert refusal(kernel.simulate, 1, 32, *_arrays()) == "PTX line 10: PTX has no instruction adx"
 
 
 @pytest.mark.parametrize("name", _REFUSED)

@@ -487,7 +487,7 @@ def test_threads_that_spin_for_ever() -> None:
         ),
         (("bra DONE;\n    st", "bra GONE;\n    st"), "PTX line 17: there is no label GONE"),
         (("ret;", "ret"), "PTX line 22: found '}' where an operand belongs"),
-        (("add.s64 %rd3", "frob.s64 %rd3"), "PTX line 14: frob.s64 is not simulated yet"),
+        (("add.s64 %rd3", "frob.s64 %rd3"), "PTX line 14: PTX has no instruction frob"),
         # the widths of registers, which the assembler checks
         (("add.s64 %rd3, %rd1", "add.s64 %rd3, %r1"), "takes a register of 64 bits here, and %r1 is .b32"),
         (("add.s64 %rd3", "add.s64 %r1"), "add.s64 takes a register of 64 bits here, and %r1 is .b32"),

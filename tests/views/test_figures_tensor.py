@@ -14,7 +14,7 @@ import ptxlab
 from ptxlab import PtxlabError, figures, views
 from ptxlab.isa.tensor_operand import LANES
 from ptxlab.memory.tcgen05_tiles import shared_places
-from ptxlab.views.arguments import product_operand
+from ptxlab.views.figure_arguments import product_operand
 from tests.cases import each, refuses
 from tests.views.forms import panels_lie_apart
 

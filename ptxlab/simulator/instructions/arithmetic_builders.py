@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.availability import accepted
-from ...numerics.scalar import operation
+from ...numerics.scalar import names, operation
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ..launch_threads import UNSIGNED, Threads
 from ..machine import Frame, Machine, MachineStep
+from ..ptx.opcode_sets import NOT_SIMULATED
 from ..ptx.ptxas import Contraction, Modified, Rotation, SignFill
 from ..ptx.syntax import Pair, PtxInstruction, PtxOperand, Register, Vector, type_bits
-from .builders import Context, builds, unsupported
+from .builders import BUILDERS, Context, IllegalError, builds, unsupported
 from .operands import Read, Write, bits_of, check_type, pair_of, reader, readers, writer, writers
 
 _WITH_CARRY = ("addc", "subc", "madc")
@@ -27,7 +28,10 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
     """An instruction of `ptxlab.numerics.scalar`."""
     known = operation(instruction.opcode)
     if known is None:
-        raise unsupported(instruction)
+        name = instruction.parts[0]
+        if name in {*names(), *(parts[0] for parts in BUILDERS), *NOT_SIMULATED}:
+            raise unsupported(instruction)
+        raise IllegalError(f"{instruction.where}: PTX has no instruction {name}")
     destination, *sources = instruction.operands
     parts = instruction.parts
     if "rs" in parts and isinstance(sources[0], Vector):

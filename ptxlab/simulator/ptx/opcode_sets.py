@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "ADDRESS_SUMS", "ADDRESS_UNIONS", "ANYWHERE_TYPED", "COPY_VALUES", "DECIDE", "FEWEST_OPERANDS",
-    "HAVE_MASK", "MERGE_BITS", "NO_RESULT", "ONLY_REGISTERS", "TYPES", "WARP_WIDE",
+    "HAVE_MASK", "MERGE_BITS", "NOT_SIMULATED", "NO_RESULT", "ONLY_REGISTERS", "TYPES", "WARP_WIDE",
 ]  # fmt: skip
 
 #: Instructions without a result: their first operand is read.
@@ -39,6 +39,12 @@ HAVE_MASK = frozenset({"shfl", "vote", "match", "redux", "elect", "bar"})
 ADDRESS_UNIONS = frozenset({"mov", "cvt", "cvta", "selp", "slct", "shfl"})
 #: Instructions of whose sources at most one is an address: the result is one into its array.
 ADDRESS_SUMS = frozenset({"add", "and", "or", "xor", "lop3", "min", "max"})
+
+#: Instructions of PTX that are not simulated in any form.
+NOT_SIMULATED = frozenset({
+    "fabric", "istypep", "spcompress", "spdecompress", "suld", "suq", "sured", "sust", "tex", "tld4", "txq",
+    "vabsdiff", "vadd", "vmad", "vmax", "vmin", "vset", "vshl", "vshr", "vsub",
+})  # fmt: skip
 
 #: The fewest operands; an instruction with fewer is refused.
 FEWEST_OPERANDS = {
