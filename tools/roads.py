@@ -258,7 +258,8 @@ def run(road: str, minutes: float, site: Path | None = None) -> None:
             mark = "" if _expected(case.answer, state, text) else f"  NOT AS EXPECTED: {state}, {text}"
             print(f"{case.name} {case.answer.words}: {seconds:.1f} s{mark}", flush=True)
             write_atomically(path, json.dumps(seen, ensure_ascii=False))
-    print(f"{ROADS[road]}: {len(seen)} of {len(cases())} answers, in {path}")
+    known = [case.key for case in cases()]
+    print(f"{ROADS[road]}: {len(seen.keys() & {*known})} of {len(known)} answers, in {path}")
 
 
 def _expected(answer: KernelAnswer, state: str, text: str) -> bool:
