@@ -164,7 +164,10 @@ def _names() -> dict[str, Any]:
         if lesson.exercises:
             name = module_name(lesson.slug)
             modules[name] = import_module(f"ptxlab.course.exercises.{name}")
-    own = {each.__name__: each for each in (probe, measured, shown, lesson_cells, tera, forms, word, large)}
+    own = {
+        function.__name__: function
+        for function in (probe, measured, shown, lesson_cells, tera, forms, word, large)
+    }
     return {**modules, **own, "ptxlab": ptxlab, "json": json, "np": np, "re": re, "ROOT": ROOT}
 
 

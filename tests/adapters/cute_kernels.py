@@ -22,7 +22,7 @@ def add(x: cute.Tensor, y: cute.Tensor, out: cute.Tensor):  # type: ignore[no-un
 
 @cute.jit
 def add_at(x: cute.Pointer, y: cute.Pointer, out: cute.Pointer, n: cutlass.Int32):  # type: ignore[no-untyped-def]
-    add(*(cute.make_tensor(each, cute.make_layout(n)) for each in (x, y, out)))
+    add(*(cute.make_tensor(array, cute.make_layout(n)) for array in (x, y, out)))
 
 
 def adding(number: int):  # type: ignore[no-untyped-def]

@@ -44,7 +44,7 @@ def _triton(name: str) -> str:
 
     case = CASES[name]
     with ptxlab.simulating(show=False):
-        given = [each for each in case.arguments() if each is not None]
+        given = [argument for argument in case.arguments() if argument is not None]
         compiled = getattr(triton_kernels, name).warmup(*given, *case.constants, grid=case.grid)
     assert (compiled.metadata.shared, 32 * compiled.metadata.num_warps) == (case.shared, case.block)
     return _plain(compiled.asm["ptx"])
@@ -67,7 +67,7 @@ def _cute_add() -> None:
     from tests.adapters import cute_kernels
 
     arrays = (np.zeros(1000, np.float32) for _ in range(3))
-    cute_kernels.add(*(from_dlpack(each).mark_layout_dynamic() for each in arrays))
+    cute_kernels.add(*(from_dlpack(array).mark_layout_dynamic() for array in arrays))
 
 
 def _cute_copy() -> None:

@@ -50,7 +50,8 @@ def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
     every_second, neighbour, out = memory[:64:2], memory[32:64], memory[64:96]
     ptxlab.kernel(_GATHER).simulate(1, 32, *launch_arguments([every_second, neighbour, out, 2]))
     assert np.array_equal(out, np.arange(0, 64, 2) + np.arange(32, 64))
-    addresses = [each.phase + each.offset for each in launch_arguments([memory[1:9], memory[3:20:2]])]  # type: ignore[attr-defined]
+    views = launch_arguments([memory[1:9], memory[3:20:2]])
+    addresses = [view.phase + view.offset for view in views]  # type: ignore[attr-defined]
     assert addresses[1] - addresses[0] == 8
     assert addresses[0] % 16 == memory[1:].ctypes.data % 16
 
@@ -253,7 +254,7 @@ def test_cupy_itself(tmp_path: Path) -> None:
         of_subclass((1,), (32,), (x,))
         cupy.RawModule(code=text, name_expressions=["times<2>"]).get_function("times<2>")((1,), (32,), (x,))
         cupy.RawModule(path=str(path)).get_function("twice")((1,), (32,), (x,), shared_mem=64)
-    assert (x == 16).all() and not any(each.hazards for each in session.results)
+    assert (x == 16).all() and not any(launch.hazards for launch in session.results)
     assert (cupy.RawKernel.__call__, cupy.RawModule.get_function) == before
 
 

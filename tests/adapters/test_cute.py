@@ -33,17 +33,17 @@ def test_functions_compile_and_launch_in_the_session(arrays: tuple[Any, Any, Any
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
         cuda.initialize_cuda_context()
-        given = [from_dlpack(each).mark_layout_dynamic() for each in arrays]
+        given = [from_dlpack(array).mark_layout_dynamic() for array in arrays]
         compiled = cute.compile(kernels.add, *given)
         compiled(*given)
         assert np.array_equal(out, x + y)
         out[:] = 0
-        compiled(*(from_dlpack(each[100:300]).mark_layout_dynamic() for each in arrays))
+        compiled(*(from_dlpack(array[100:300]).mark_layout_dynamic() for array in arrays))
         assert np.array_equal(out[100:300], (x + y)[100:300]) and not out[300:].any()
         kernels.add(*given)
-    assert [each.name for each in session.results] == 3 * ["add_kernel"]
-    assert [each.grid.block_count for each in session.results] == [8, 2, 8]
-    assert not any(each.hazards for each in session.results)
+    assert [launch.name for launch in session.results] == 3 * ["add_kernel"]
+    assert [launch.grid.block_count for launch in session.results] == [8, 2, 8]
+    assert not any(launch.hazards for launch in session.results)
     with pytest.warns(match="which is over"), pytest.raises(Exception, match="cudaErrorUnknown"):
         compiled(*given)
 
@@ -62,10 +62,10 @@ def test_functions_with_tvm_ffi_take_arrays(arrays: tuple[Any, Any, Any]) -> Non
         assert np.array_equal(out[:200], (x + y)[:200]) and not out[200:].any()
         with pytest.raises(Exception, match="Mismatched"):
             compiled(x, y[:100], out)
-        given = [from_dlpack(each, enable_tvm_ffi=True) for each in arrays]
+        given = [from_dlpack(array, enable_tvm_ffi=True) for array in arrays]
         cute.compile(kernels.add, *given, options="--enable-tvm-ffi")(x, x, out)
         assert np.array_equal(out, x + x)
-    assert [each.grid.block_count for each in session.results] == [8, 2, 8]
+    assert [launch.grid.block_count for launch in session.results] == [8, 2, 8]
 
 
 def test_a_kernel_is_found_by_its_whole_name() -> None:
@@ -99,8 +99,8 @@ def test_pointers_without_a_tensor(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
         pointers = [
-            cute.runtime.make_ptr(cute.Float32, each.ctypes.data, cute.AddressSpace.gmem, assumed_align=16)
-            for each in arrays
+            cute.runtime.make_ptr(cute.Float32, array.ctypes.data, cute.AddressSpace.gmem, assumed_align=16)
+            for array in arrays
         ]
         kernels.add_at(*pointers, 1000)
     assert np.array_equal(out, x + y) and not session.results[0].hazards
@@ -112,7 +112,7 @@ def test_hazards_name_lines_of_the_python_source(arrays: tuple[Any, Any, Any]) -
         kernels.reverse(from_dlpack(np.arange(64, dtype=np.int32)))
         kernels.array(from_dlpack(np.arange(64, dtype=np.float32)))
         with pytest.raises(PtxlabError, match=rf"cute_kernels.py:{_line('stored')}: .* byte 400 of"):
-            kernels.add(*(from_dlpack(each).mark_layout_dynamic() for each in (x, y, out[:100])))
+            kernels.add(*(from_dlpack(array).mark_layout_dynamic() for array in (x, y, out[:100])))
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
     (race,) = session.results[1].hazards
@@ -126,7 +126,7 @@ def test_tensor_maps_are_those_that_the_host_sets_up() -> None:
     with ptxlab.simulating(show=False) as session:
         kernels.copy(from_dlpack(x, assumed_align=16), from_dlpack(out, assumed_align=16))
     assert np.array_equal(out, x) and not session.results[0].hazards
-    assert any("cp.async.bulk.tensor" in each for each in session.results[0].counts)
+    assert any("cp.async.bulk.tensor" in opcode for opcode in session.results[0].counts)
     with ptxlab.simulating("A100", show=False), pytest.raises(Exception, match=r"arch|sm_80"):
         kernels.copy(from_dlpack(x, assumed_align=16), from_dlpack(out, assumed_align=16))
 
@@ -143,7 +143,7 @@ def test_tensor_maps_of_the_driver() -> None:
     content = (ctypes.c_uint8 * 128)()
     sizes, strides = numbers(ctypes.c_uint64, 128, 32), numbers(ctypes.c_uint64, 64)
     box, steps = numbers(ctypes.c_uint32, 128, 8), numbers(ctypes.c_uint32, 1, 1)
-    places = [ctypes.addressof(each) for each in (sizes, strides, box, steps)]
+    places = [ctypes.addressof(values) for values in (sizes, strides, box, steps)]
     assert _encode_map(ctypes.addressof(content), 13, 2, x.ctypes.data, *places, 0, 2, 0, 0) == 0
     tensor = _decoded_map(bytes(content))
     assert tensor is not None and (tensor.data_type, tensor.swizzle) == ("16U4_ALIGN8B", 64)
@@ -163,7 +163,7 @@ def test_what_was_there_comes_back(arrays: tuple[Any, Any, Any]) -> None:
 def test_a_compiled_function_is_a_kernel(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False):
-        compiled = cute.compile(kernels.add, *(from_dlpack(each) for each in arrays))
+        compiled = cute.compile(kernels.add, *(from_dlpack(array) for array in arrays))
     kernel = ptxlab.kernel(compiled)
     kernel.simulate(8, 128, (x,), (y,), (out,), np.int32(1000), show=False)
     assert np.array_equal(out, x + y)

@@ -67,8 +67,8 @@ def test_tiles_at_the_edge_numbers_and_shared_memory() -> None:
         refuses("add takes 4 arguments, found 3", ct.launch, None, (8,), add, (x, x, out))
         refuses("found 'a'; it takes arrays and numbers here", ct.launch, None, (8,), add, ("a", x, out, 128))
     assert np.array_equal(out[::2], x[::2]) and np.array_equal(out[1::2], 6 * x[1::2])
-    assert [each.name for each in session.results] == ["add", "scale", "scale"]
-    assert all(each.hazards == [] for each in session.results)
+    assert [launch.name for launch in session.results] == ["add", "scale", "scale"]
+    assert all(launch.hazards == [] for launch in session.results)
 
 
 def test_a_larger_tile_has_more_shared_memory_than_ptxas_grants() -> None:
@@ -92,5 +92,5 @@ def test_a_cubin() -> None:
     compilation.export_kernel(add, [signature], cubin, gpu_code="sm_90", output_format="cubin")
     x, out = np.arange(1000, dtype=np.float32), np.zeros(1000, dtype=np.float32)
     kernel = ptxlab.kernel(cubin.getvalue())
-    kernel.simulate(8, 128, *(each for array in (x, x, out) for each in (array, 1000, 1)))
+    kernel.simulate(8, 128, *(argument for array in (x, x, out) for argument in (array, 1000, 1)))
     assert np.array_equal(out, 2 * x)

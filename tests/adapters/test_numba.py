@@ -253,7 +253,7 @@ def test_functions_of_other_modules() -> None:
         kernels.whole_grid[1, 1](numbers)
     assert np.array_equal(y, 2 * x + np.float16(1))
     assert np.array_equal(out, np.roll(np.arange(128), -32)) and numbers[0] == 1
-    assert not any(each.hazards for each in session.results)
+    assert not any(launch.hazards for launch in session.results)
 
 
 def test_reshape_of_an_array_in_a_kernel() -> None:

@@ -64,12 +64,12 @@ def _softmax(x: Any) -> Any:
 def _warp_array(array: Any) -> tuple[Any, ...]:
     """As Warp's `array_t`: data, gradient, shape, strides, number of axes."""
     sizes = [(*numbers, *(0,) * (4 - array.ndim)) for numbers in (array.shape, array.strides)]
-    return array, np.uint64(0), *(np.int32(each) for each in (*sizes[0], *sizes[1], array.ndim))
+    return array, np.uint64(0), *(np.int32(size) for size in (*sizes[0], *sizes[1], array.ndim))
 
 
 def _tilelang_product() -> list[Any]:
     a, b = _whole(128, 192), _whole(192, 64, seed=1)
-    maps = [ptxlab.tensor_map(each, (64, 64), 128) for each in (a, b)]
+    maps = [ptxlab.tensor_map(matrix, (64, 64), 128) for matrix in (a, b)]
     return [*maps, np.zeros((128, 64), np.float32)]
 
 
@@ -79,8 +79,8 @@ def _cute_copy() -> list[Any]:
 
 def _cutile(*arrays: Any) -> list[Any]:
     """As cuTile passes arrays: pointer, extents, strides."""
-    steps = [[step // each.itemsize for step in each.strides] for each in arrays]
-    return [part for each, own in zip(arrays, steps, strict=True) for part in (each, *each.shape, *own)]
+    steps = [[step // array.itemsize for step in array.strides] for array in arrays]
+    return [part for array, own in zip(arrays, steps, strict=True) for part in (array, *array.shape, *own)]
 
 
 def _numba_add() -> list[Any]:
@@ -130,7 +130,7 @@ CASES = {
         128,
         0,
         lambda: [
-            *((each, np.int32(1000)) for each in (_floats(1000), _floats(1000, seed=1), _floats(1000))),
+            *((array, np.int32(1000)) for array in (_floats(1000), _floats(1000, seed=1), _floats(1000))),
             1000,
         ],
         lambda x, y, *_: {2: x[0] + y[0]},
@@ -163,7 +163,7 @@ CASES = {
 def _arrays(argument: Any) -> list[Any]:
     """Those of an argument, also in a struct or behind a tensor map."""
     members = argument if isinstance(argument, tuple) else (getattr(argument, "array", argument),)
-    return [each for each in members if isinstance(each, np.ndarray)]
+    return [member for member in members if isinstance(member, np.ndarray)]
 
 
 def digest(arguments: list[Any]) -> str:
@@ -221,18 +221,20 @@ def test_one_missing_fence_is_one_note_without_lines_of_the_source() -> None:
 def test_code_inlined_from_a_library_belongs_to_the_kernel_that_calls_it() -> None:
     """LLVM says in comments where it was inlined."""
     (function,) = _kernel("softmax").module.functions.values()
-    assert {each.location.file for each in function.instructions if each.location} == {
+    assert {instruction.location.file for instruction in function.instructions if instruction.location} == {
         "triton_kernels.py",
         "standard.py",
     }
-    assert {each.source.file for each in function.instructions if each.source} == {"triton_kernels.py"}
-    inlined = {each.inlining for each in function.instructions if "shfl" in each.opcode}
-    assert all(re.fullmatch(r"from line \d+ of standard\.py", each) for each in inlined)
+    assert {instruction.source.file for instruction in function.instructions if instruction.source} == {
+        "triton_kernels.py"
+    }
+    inlined = {instruction.inlining for instruction in function.instructions if "shfl" in instruction.opcode}
+    assert all(re.fullmatch(r"from line \d+ of standard\.py", place) for place in inlined)
     text = (FOLDER.parent / "triton_kernels.py").read_text(encoding="utf-8").splitlines()
     shuffles = {
-        text[each.source.line - 1].split("=")[0].strip()
-        for each in function.instructions
-        if "shfl" in each.opcode
+        text[instruction.source.line - 1].split("=")[0].strip()
+        for instruction in function.instructions
+        if "shfl" in instruction.opcode
     }
     assert shuffles == {"e", "tl.store(out_ptr + row * stride + i, e / tl.sum(e, axis"}
 
@@ -363,7 +365,7 @@ def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None
         origin=file.read_text(encoding="utf-8"),
     )  # fmt: skip
     found = kernel.simulate(1, 64, np.arange(64, dtype=np.int32), show=False).hazards
-    assert [(each.line, each.other_line, each.text) for each in found] == [
+    assert [(hazard.line, hazard.other_line, hazard.text) for hazard in found] == [
         (2, 3, "def reverse(x):"),
         (4, 3, "x[i] = shared[n - i]"),
     ]

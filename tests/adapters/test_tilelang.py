@@ -73,9 +73,9 @@ def test_a_product_with_tma_and_wgmma() -> None:
         "bar.sync": {_line('"float32")):  # type: ignore[no-untyped-def,valid-type]')},
     }
     for opcode, expected in lines.items():
-        found = [each.instruction for each in result.profile if each.instruction.opcode.startswith(opcode)]
-        assert {each.source_line for each in found} == expected
-    assert all("of TileLang's CUDA C++" in each.where for each in found)
+        found = [line.instruction for line in result.profile if line.instruction.opcode.startswith(opcode)]
+        assert {instruction.source_line for instruction in found} == expected
+    assert all("of TileLang's CUDA C++" in instruction.where for instruction in found)
 
 
 def test_hazards_name_lines_of_the_python_source() -> None:

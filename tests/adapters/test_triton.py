@@ -97,7 +97,7 @@ def test_the_player_steps_through_the_python_source() -> None:
         kernels.reverse[(1,)](np.zeros(256, np.int32), 128)
     trace = session.results[0].trace
     assert trace is not None
-    lines = [each.instruction.source_line for each in trace.steps]
+    lines = [step.instruction.source_line for step in trace.steps]
     assert _line("written") in lines and lines.index(_line("in the helper")) > lines.index(_line("written"))
 
 
@@ -199,7 +199,7 @@ def test_autotuning_by_predicted_times(arrays: tuple[Any, Any, Any]) -> None:
     tuned, grid = kernels.tuned, lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)
     with ptxlab.simulating(show=False, profile=True) as session:
         tuned[grid](x, out, 1000)
-        times = [each.microseconds for each in session.profiles]
+        times = [profile.microseconds for profile in session.profiles]
         assert len(times) == 3 and 1 < times[2] == min(times[:2])
         compiled = kernels.tuned.fn.warmup(x, out, 1000, BLOCK=128, grid=(8,))
         profile = ptxlab.kernel(compiled).profile(8, x, out, 1000)

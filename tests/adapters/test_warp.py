@@ -103,9 +103,9 @@ def test_launches_and_gradients() -> None:
         assert np.array_equal(y.numpy(), 2 * x.numpy())
         tape.backward(grads={y: wp.ones(1000, dtype=float)})
         assert (tape.gradients[x].numpy() == 2).all()
-    assert [each.name for each in session.results] == 2 * ["scaled_add"]
+    assert [launch.name for launch in session.results] == 2 * ["scaled_add"]
     assert session.results[0].grid.block_count == 4
-    assert not any(each.hazards for each in session.results)
+    assert not any(launch.hazards for launch in session.results)
 
 
 def test_tiles() -> None:
@@ -138,7 +138,7 @@ def test_a_graph_runs_its_launches_and_copies_each_time_that_it_is_launched() ->
         for _ in range(3):
             wp.capture_launch(capture.graph)
         assert (y.numpy() == 9).all() and (z.numpy() == 8).all()
-    assert len(session.results) == 6 and not any(each.hazards for each in session.results)
+    assert len(session.results) == 6 and not any(launch.hazards for launch in session.results)
 
 
 def test_a_graph_whose_body_repeats_while_a_condition_holds() -> None:

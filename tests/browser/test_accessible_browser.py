@@ -175,7 +175,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         if not seen[-1]["inside"]:
             break
     assert not seen.pop()["inside"], "the focus does not leave the explorer"
-    assert len(seen) <= 20, ("a part is more than one stop", [each["name"] for each in seen])
+    assert len(seen) <= 20, ("a part is more than one stop", [stop["name"] for stop in seen])
     assert [stop for stop in seen if not stop["name"]] == []
     assert [stop for stop in seen if not stop["ring"]] == []
     parts = list(

@@ -366,7 +366,8 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
         for headings in page.evaluate("() => document.querySelector('.ptx-explorer').headings()"):
             assert headings
             ends = sorted(
-                (each["middle"] - each["width"] / 2, each["middle"] + each["width"] / 2) for each in headings
+                (heading["middle"] - heading["width"] / 2, heading["middle"] + heading["width"] / 2)
+                for heading in headings
             )
             assert all(right + 2 <= left for (_, right), (left, _) in itertools.pairwise(ends))
         rows = [box["top"] for box in boxes(page, ".ptx-lane")]
@@ -1284,8 +1285,8 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
 
     def outlined() -> set[int]:
         return {
-            int(each)
-            for each in page.evaluate(
+            int(lane)
+            for lane in page.evaluate(
                 "() => [...document.querySelectorAll('.ptx-lane.holds')].map((node) => node.dataset.lane)"
             )
         }

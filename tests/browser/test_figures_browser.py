@@ -178,4 +178,4 @@ def test_a_page_finds_the_tokens_that_python_finds(page: Any) -> None:
     sources += [ptxlab.kernel('extern "C" __global__ void f(float* x) { *x = sinf(*x); }').ptx]
     for source in sources:
         found = page.evaluate(find, [highlight.script_pattern(highlight.language_of(source)), source])
-        assert [tuple(each) for each in found] == [each for each in highlight.tokens(source) if each[0]]
+        assert [tuple(token) for token in found] == [token for token in highlight.tokens(source) if token[0]]

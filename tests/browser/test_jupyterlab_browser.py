@@ -205,7 +205,7 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
     assert b">0.375<" in svg
     failed = page.get_by_text("model not found")
     expect(failed).to_have_count(4)  # JupyterLab says it, and nobody sees it
-    assert not any(each.is_visible() for each in failed.all())
+    assert not any(message.is_visible() for message in failed.all())
 
     count(page, 0)
     book.run(0, f"import ptxlab; display(ptxlab.explore({NAME!r}))", 60)

@@ -197,7 +197,7 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
     screen.start(SCALED)
     ins = ptxlab.instruction(SCALED)
     facts = screen.point("SFA", 3, 2)
-    (place,) = [each for each in ins.operands["SFA"].where(3, 2) if each.lane == 12]
+    (place,) = [location for location in ins.operands["SFA"].where(3, 2) if location.lane == 12]
     assert facts[:4] == [
         "SFA[3][2] = 1",
         "lane 12",

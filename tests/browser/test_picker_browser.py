@@ -267,7 +267,8 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             picking.open()
             page.keyboard.type("wgmma")
             box, root, product = (
-                page.locator(each).bounding_box() for each in (".ptx-picker", ".ptx-explorer", ".ptx-stage")
+                page.locator(selector).bounding_box()
+                for selector in (".ptx-picker", ".ptx-explorer", ".ptx-stage")
             )
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]

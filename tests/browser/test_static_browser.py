@@ -675,7 +675,7 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
     if AXE.exists():
         page.add_script_tag(path=str(AXE))
         axe = page.evaluate("async () => await axe.run('.ptx-player')")
-        assert not axe["violations"], [each["id"] for each in axe["violations"]]
+        assert not axe["violations"], [violation["id"] for violation in axe["violations"]]
     load = [step.instruction.opcode for step in result.trace.steps].index("ld.shared.f32")
     for _ in range(3):
         page.get_by_role("button", name="next line").click()
@@ -730,7 +730,7 @@ def test_a_lesson_on_the_site_has_its_sliders(page: Any) -> None:
         page.add_style_tag(content=Slider._css)
         page.add_script_tag(path=str(AXE))
         axe = page.evaluate("async () => await axe.run('.ptx-pictures')")
-        assert not axe["violations"], [each["id"] for each in axe["violations"]]
+        assert not axe["violations"], [violation["id"] for violation in axe["violations"]]
     page.unroute_all()
 
 

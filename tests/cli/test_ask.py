@@ -64,7 +64,7 @@ def test_a_question_means_a_command(question: str, command: str, word: str) -> N
     assert " ".join(command_words(question)) == command
     answer = ask(question)
     assert word in answer.text
-    papers = [ElementTree.fromstring(each).find("{*}rect") for each in (answer.picture, answer.dark)]
+    papers = [ElementTree.fromstring(picture).find("{*}rect") for picture in (answer.picture, answer.dark)]
     assert [paper.get("fill") for paper in papers if paper is not None] == ["#FFFFFF", "#1C1C1C"]
     is_about_an_instruction = command.split()[0] in ("where", "holds", "show", "layout", "cute")
     assert bool(answer.explorer) == is_about_an_instruction
@@ -172,7 +172,7 @@ def test_kernels_in_cpp_with_their_ptx_line_by_line() -> None:
     first, second = described(TWO), described(TWO, "two")
     assert first["names"] == second["names"] and sorted(first["names"]) == ["one", "two"]
     assert first["name"] == first["names"][0] and second["name"] == "two"
-    assert [each["name"] for each in second["parameters"]] == ["out", "in", "n"]
+    assert [parameter["name"] for parameter in second["parameters"]] == ["out", "in", "n"]
     ptx = second["ptx"]
     assert len(ptx["lines"]) == len(ptx["sources"]) and "ld.global" in "".join(ptx["lines"])
     of_line = {source: text for text, source in zip(ptx["lines"], ptx["sources"], strict=True) if source}
@@ -192,7 +192,7 @@ def test_the_explorer_opens_what_a_matrix_instruction_read() -> None:
     """Edits go to it, and its answers are told from the kernel's."""
     requires_compiler()
     examples: list[dict[str, Any]] = kernel_examples()
-    example = next(each for each in examples if each["title"].startswith("D = A B"))
+    example = next(example for example in examples if example["title"].startswith("D = A B"))
     tab = KernelTab()
     result = launched(tab=tab, **{key: value for key, value in example.items() if key != "title"})
     [(line, name)] = result["matrices"]

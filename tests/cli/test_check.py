@@ -183,9 +183,9 @@ def test_sarif_of_a_script_that_fails(script, capfd: pytest.CaptureFixture[str])
     (run,) = data["runs"]
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
     assert "my script.py did not run to its end: HazardError" in notification["message"]["text"]
-    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
-    assert {each["artifactLocation"]["uri"] for each in places} == {"my%20script.py"}
-    assert [each["level"] for each in run["results"]] == ["note", "note", "error"]
+    places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    assert {place["artifactLocation"]["uri"] for place in places} == {"my%20script.py"}
+    assert [result["level"] for result in run["results"]] == ["note", "note", "error"]
 
 
 @pytest.mark.needs("cuda.core")
@@ -318,7 +318,7 @@ def test_there_is_one_report_whatever_a_script_does(
     data = json.loads(capfd.readouterr().out)
     assert (len(data["launches"]), status) == (launches, 1 if failure else 0), data["failure"]
     assert data["failure"].startswith(failure) and bool(failure) == bool(data["failure"])
-    assert {tuple(each["place"]) for each in data["launches"]} == {("script.py", 11)}
+    assert {tuple(launch["place"]) for launch in data["launches"]} == {("script.py", 11)}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

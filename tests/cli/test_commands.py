@@ -268,7 +268,7 @@ def test_pictures_without_a_title_and_for_a_dark_page(answer) -> None:
         bare = ET.fromstring(answer(*words, "--svg", "--no-title"))
         assert int(bare.get("height")) < int(whole.get("height"))
         dark = ET.fromstring(answer(*words, "--svg", "--dark"))
-        assert [each.find("{*}rect").get("fill") for each in (whole, dark)] == ["#FFFFFF", "#1C1C1C"]
+        assert [picture.find("{*}rect").get("fill") for picture in (whole, dark)] == ["#FFFFFF", "#1C1C1C"]
 
 
 def test_metadata(answer) -> None:

@@ -97,10 +97,10 @@ def with_widgets() -> bool:
 def calls() -> tuple[Call, ...]:
     """A valid call of everything but the Explorer."""
     return tuple(
-        each
+        call
         for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _tcgen05, _transfers,
                      figure_calls, _views, _inputs, _wmma, _gpu, _gemm, _lessons)
-        for each in part()
+        for call in part()
     )  # fmt: skip
 
 

@@ -197,7 +197,7 @@ def _warpgroup(ask: str) -> str:
 
 
 def _tensor_memory(ask: str) -> str:
-    m, n = (int(each) for each in re.findall(r"[MN] = (\d+)", ask))
+    m, n = (int(digits) for digits in re.findall(r"[MN] = (\d+)", ask))
     row, col = _numbers(ask)[-2:]
     if ".ws" in ask:
         return f"lane {row + col // (n * m // 128) * m}, column {col % (n * m // 128)}"

@@ -76,8 +76,12 @@ def test_right_answers(name: str) -> None:
 
 def _sampled(answers: list[tuple[Any, str]], number: int) -> list[tuple[Any, str]]:
     """Every third of the answers that are run, kernels on the simulator and functions, and all others."""
-    run = [each for each in answers if callable(each[0]) or (isinstance(each[0], str) and ";" in each[0])]
-    return [*(each for each in answers if each not in run), *every_third(run, number)]
+    run = [
+        answer
+        for answer in answers
+        if callable(answer[0]) or (isinstance(answer[0], str) and ";" in answer[0])
+    ]
+    return [*(answer for answer in answers if answer not in run), *every_third(run, number)]
 
 
 @pytest.mark.slow
@@ -352,7 +356,7 @@ def test_attention_has_the_rates_that_were_recorded() -> None:
 def test_what_lesson_13_says_of_its_kernels() -> None:
     """Only the order of blocks separates kernels 2 and 5; four of the changes do not change a bit of O."""
     q, k, v = attention.problem()
-    turned = attention.simulate(2, q, *(attention.reordered(each, [3, 2, 1, 0]) for each in (k, v)))
+    turned = attention.simulate(2, q, *(attention.reordered(matrix, [3, 2, 1, 0]) for matrix in (k, v)))
     assert turned.O.tobytes() == attention.unchanged(5).tobytes() != attention.unchanged(2).tobytes()
     reports = {name: attention.broken(name) for name in attention.BROKEN}
     assert sum(report.numbers == "every bit is right." for report in reports.values()) == 4

@@ -307,7 +307,7 @@ def changed(value: Any, choose: random.Random) -> Any:
         return {**value, key: changed(value[key], choose)}
     if isinstance(value, list | tuple) and value:
         at = choose.randrange(len(value))
-        return [changed(each, choose) if i == at else each for i, each in enumerate(value)]
+        return [changed(item, choose) if i == at else item for i, item in enumerate(value)]
     if isinstance(value, frozenset):
         return changed(sorted(value, key=repr), choose)
     if isinstance(value, np.ndarray):
@@ -323,7 +323,7 @@ def test_an_answer_with_one_number_changed_is_wrong() -> None:
     choose = random.Random(14)
     failures = []
     for _ in range(TRIES):
-        name = choose.choice([each for each in VALUES if each not in MANY_RIGHT])
+        name = choose.choice([exercise for exercise in VALUES if exercise not in MANY_RIGHT])
         right = plain(choose.choice(RIGHT[name]))
         wrong = changed(right, choose)
         failures += check(name, wrong, f"{wrong!r:.100}, where {right!r:.100} is right")
@@ -502,10 +502,10 @@ def test_arguments_are_copies() -> None:
         return 0
 
     lessons.check("16.5", metadata)
-    first = [each.tolist() for each in seen]
+    first = [row.tolist() for row in seen]
     seen.clear()
     lessons.check("16.5", metadata)
-    assert [each.tolist() for each in seen] == first and np.any(first)
+    assert [row.tolist() for row in seen] == first and np.any(first)
 
 
 @pytest.mark.parametrize("name", [None, 5, [], "9" * 5000, MARK * 999, Hostile(), 10**400, "00.1 "])

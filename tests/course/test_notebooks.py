@@ -147,9 +147,9 @@ def test_mentions_of_lessons_that_it_does_not_build_on_are_links(lesson: lessons
     """A reader may have taken any track: what a lesson counts on is what the map says it builds on."""
     known, todo = {lesson.number}, [lesson]
     while todo:
-        needed = [each for each in lessons.LESSONS if each.slug in todo[-1].needs]
+        needed = [lesson for lesson in lessons.LESSONS if lesson.slug in todo[-1].needs]
         todo[-1:] = needed
-        known.update(each.number for each in needed)
+        known.update(lesson.number for lesson in needed)
     if lesson.number:
         prose = "\n".join(
             cell.source for cell in read(lesson.file).cells[:-2] if cell.cell_type == "markdown"
@@ -167,7 +167,7 @@ def test_a_track_is_a_way_through_the_map(name: str) -> None:
         before.add(lesson.slug)
     page = chosen._repr_html_()
     assert "and TMA" in page and "instruction to GEMM" in page
-    assert page.count("dashed") == sum(bool(each.part) for each in lessons.LESSONS) - len(chosen.lessons)
+    assert page.count("dashed") == sum(bool(lesson.part) for lesson in lessons.LESSONS) - len(chosen.lessons)
     assert all(f'href="{lesson.file}.ipynb"' in page for lesson in chosen.lessons)
 
 
@@ -198,7 +198,7 @@ def test_numbers_on_sliders_have_a_unit(name: str) -> None:
         calls = ast.walk(ast.parse(cell.source)) if "Slider(" in cell.source else ()
         for call in calls:
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "Slider":
-                names = {each.arg for each in call.keywords}
+                names = {keyword.arg for keyword in call.keywords}
                 has_text = "text" in names or len(call.args) == 2
                 assert has_text or "unit" in names or names & _WITHOUT_UNIT, ast.unparse(call)
 

@@ -116,7 +116,7 @@ def test_the_memory_of_a_closed_explorer_is_freed(before: tuple[int, int]) -> No
 
 def test_closing_all_widgets_closes_explorers(before: tuple[int, int]) -> None:
     explorers = [ptxlab.explore(DENSE) for _ in range(3)]
-    mine = {each.model_id for ex in explorers for each in (ex, ex.page, ex.layout, ex.page.layout)}
+    mine = {widget.model_id for ex in explorers for widget in (ex, ex.page, ex.layout, ex.page.layout)}
     assert mine <= ipywidgets_widget._instances.keys()
     for ex in explorers:
         ex.page.close()  # what `Widget.close_all` does, in any order

@@ -223,7 +223,7 @@ def test_layouts_of_cute() -> None:
     assert (layout.wavefronts, layout.least, layout.by) == (4, 4, "ldmatrix")
     data = memory_data(state, layout)
     assert data["layout"] == cute["layout"] in data["facts"] and data["pitch"] is None
-    swizzles = next(each for each in data["controls"] if each["name"] == "swizzle")
+    swizzles = next(control for control in data["controls"] if control["name"] == "swizzle")
     assert swizzles["choices"][0] == ["Swizzle<3,3,3>", -1, ""] and swizzles["value"] == -1
     _, plain = shown(F16, name="A", layout="(64,64):(64,1)")
     assert plain.wavefronts == 32

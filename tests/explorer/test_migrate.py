@@ -115,8 +115,8 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
     alone = one.mma_count != other.mma_count
     for name, lines in (("A", ("m", "k")), ("B", ("k", "n")), ("C", ("m", "n"))):
         sizes = [
-            tuple(getattr(ins, line) for line in lines) if alone else each.operation.operand(name).shape
-            for ins, each in ((one, old), (other, new))
+            tuple(getattr(ins, line) for line in lines) if alone else state.operation.operand(name).shape
+            for ins, state in ((one, old), (other, new))
         ]
         rows, columns = np.min(sizes, axis=0)
         before, after = (

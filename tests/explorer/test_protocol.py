@@ -215,12 +215,12 @@ def test_the_types_of_messages_are_written_from_the_list() -> None:
 def test_every_edit_of_the_page_and_no_other_can_be_decoded() -> None:
     """Edits that take arrays come from Python only."""
     edits = {
-        each
-        for each in vars(ptxlab.explorer.edits).values()
-        if isinstance(each, type) and issubclass(each, Edit)
+        member
+        for member in vars(ptxlab.explorer.edits).values()
+        if isinstance(member, type) and issubclass(member, Edit)
     }
     from_python = {Edit, SetValues, SetCodes, SetRegisters}
-    assert edits - from_python == {each for each in MESSAGES.values() if issubclass(each, Edit)}
+    assert edits - from_python == {message for message in MESSAGES.values() if issubclass(message, Edit)}
 
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -283,7 +283,7 @@ def test_messages_are_decoded_and_malformed_ones_refused(kind: str) -> None:
         for wrong in (1.5, [1], {"a": 1}, "x" if isinstance(value, int) else 7):
             with pytest.raises(PtxlabError, match=f"message {kind}: {name}( of|:| is) .*(takes|not)"):
                 decode_message({"type": kind, **fields, name: wrong})
-        without = {each: fields[each] for each in fields if each != name}
+        without = {field: fields[field] for field in fields if field != name}
         if name not in OPTIONAL.get(kind, ()):
             refuses(f"message {kind}: {name} is missing", decode_message, {"type": kind, **without})
     assert EXAMPLES.keys() == MESSAGES.keys()

@@ -65,7 +65,7 @@ def expected_holders(state: ExplorerState, name: str, row: int, column: int) -> 
         places = np.argwhere((operand.layout.coords() == (row, column)).all(axis=-1))
         return {tuple(places[state.operation.copy_index(name)].tolist())}
     coords = operand.layout.coords()
-    return {tuple(each) for each in np.argwhere((coords == (row, column)).all(axis=-1)).tolist()}
+    return {tuple(holder) for holder in np.argwhere((coords == (row, column)).all(axis=-1)).tolist()}
 
 
 def judge_independently(state: ExplorerState, question: QuizQuestion) -> None:
@@ -86,7 +86,7 @@ def judge_independently(state: ExplorerState, question: QuizQuestion) -> None:
         assert elements == expected_holders(state, *cell)
         operand = ins.operand("A" if name == "stored" else name)
         registers = {(lane, register) for text, lane, register in numbers if "register" in text}
-        assert registers == {(lane, each // operand.elements_per_register) for lane, each in elements}
+        assert registers == {(lane, element // operand.elements_per_register) for lane, element in elements}
     elif kind == "nibble":
         assert answers == (f"E[{row}] chunk {column * ins.e.shape[1] // ins.k}",)
     elif kind == "metadata":
@@ -185,7 +185,8 @@ def test_values_are_asked_where_few_products_are_added() -> None:
     question = ShortQuestion("value D[3][5]").ask(state)
     assert question.answers == (str(int(state.values("B")[3, 5])),)
     assert question.masked == (("D", 3, 5),)
-    assert [each.text for each in choose_questions(state_of(S4), "value D[3][5]")] == ["value D[3][5]"]
+    (chosen,) = choose_questions(state_of(S4), "value D[3][5]")
+    assert chosen.text == "value D[3][5]"
 
 
 def test_the_selector_decides_where_metadata_is_read() -> None:

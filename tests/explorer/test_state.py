@@ -343,7 +343,7 @@ def test_any_order_of_edits_changes_undos_and_redos() -> None:
                 )
         if shown(ex.state) != before:
             screens, place = [*screens[: place + 1], screen(ex)], place + 1
-    assert len({each[0][0] for each in screens}) > 3 and len(screens) > 10
+    assert len({shot[0][0] for shot in screens}) > 3 and len(screens) > 10
 
 
 def test_the_screen_of_an_undone_change_is_sent_whole() -> None:
@@ -389,7 +389,9 @@ def test_history_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for step in range(40):
         SetValues("C", np.full((16, 8), step)).apply(state)
         change_instruction(state, ptxlab.instruction(DENSE if step % 2 else HALF))
-        arrays = {id(array): array for each in state.history.past for array in each.document.arrays.values()}
+        arrays = {
+            id(array): array for entry in state.history.past for array in entry.document.arrays.values()
+        }
         assert sum(array.nbytes for array in arrays.values()) <= 20_000
     assert 3 < len(state.history.past) < 40
     monkeypatch.setattr("ptxlab.explorer.history.HISTORY_BYTES", 1)

@@ -85,12 +85,12 @@ def test_places_that_the_page_draws_are_those_of_the_layout(name: str) -> None:
         lane, bit = at[..., 0], at[..., 1]
         r, c = tensor.shape[0] - 1, tensor.shape[1] // 2
         expected = [
-            (128 * each.cta + each.lane, 32 * (place["first"] + each.column) + each.low)
-            for each in tensor.where(r, c)
+            (128 * location.cta + location.lane, 32 * (place["first"] + location.column) + location.low)
+            for location in tensor.where(r, c)
         ]
         assert sorted(zip(lane[:, r, c].tolist(), bit[:, r, c].tolist(), strict=True)) == sorted(expected)
-        for each in range(tensor.dtype.bits):
-            np.add.at(used, (lane, bit // 32, bit % 32 + each), 1)
+        for offset in range(tensor.dtype.bits):
+            np.add.at(used, (lane, bit // 32, bit % 32 + offset), 1)
     assert used.max() == 1 and info["columns"] <= info["allocated"] <= 512
 
 
@@ -101,14 +101,14 @@ def test_cells_words_and_d_follow_each_other(name: str) -> None:
     ins = state.ins
     before = {operand: words.copy() for operand, words in state.operation.arrays.items()}
     SetCell("C", 3, 5, "2").apply(state)
-    for each in ("SFA", "SFB"):
-        if each in state.operation.names:
-            SetCell(each, 0, 0, "4").apply(state)
-            operand = state.operation.operand(each)
-            words = state.registers(each)
-            changed = words ^ before[each]
-            expected = np.zeros(state.operation.operand(each).shape, dtype=operand.dtype.code_type)
-            expected[0, 0] = state.codes(each)[0, 0] ^ int(operand.dtype.encode(1.0))
+    for scales in ("SFA", "SFB"):
+        if scales in state.operation.names:
+            SetCell(scales, 0, 0, "4").apply(state)
+            operand = state.operation.operand(scales)
+            words = state.registers(scales)
+            changed = words ^ before[scales]
+            expected = np.zeros(state.operation.operand(scales).shape, dtype=operand.dtype.code_type)
+            expected[0, 0] = state.codes(scales)[0, 0] ^ int(operand.dtype.encode(1.0))
             np.testing.assert_array_equal(changed, operand.pack_codes(expected))
     arrays = state.operation.arrays
     inputs = {argument: arrays[operand.name] for argument, operand in ins.inputs.items()}
@@ -452,8 +452,8 @@ def test_what_can_be_chosen_of_a_move_is_legal() -> None:
             for value in values:
                 SetTransfer(control["name"], value).apply(state)
                 now = {
-                    each["name"]: each["value"]
-                    for each in transfer_info(state.transfer)["transfer"]["controls"]
+                    control["name"]: control["value"]
+                    for control in transfer_info(state.transfer)["transfer"]["controls"]
                 }
                 assert now[control["name"]] == value, (family, control["name"])
 

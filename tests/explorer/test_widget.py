@@ -55,7 +55,7 @@ def name(ins: Instruction) -> str:
 
 
 def snapshot(state: ExplorerState) -> dict[str, bytes]:
-    registers = {each: state.registers(each).tobytes() for each in state.ins.operands}
+    registers = {name: state.registers(name).tobytes() for name in state.ins.operands}
     return registers | {"options": json.dumps(state.options).encode()}
 
 

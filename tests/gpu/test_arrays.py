@@ -212,9 +212,9 @@ def test_matrices_on_the_gpu(library: Any, name: str, kind: str, sums: str) -> N
     shapes = ((100, 77), (50, 77), (100, 50))
     A, B, C = (rng.integers(-8, 8, shape) if integer else rng.normal(size=shape) for shape in shapes)
     if library.__name__ == "torch":
-        a, b = (library.from_numpy(each).to(getattr(library, kind)).cuda() for each in (A, B))
+        a, b = (library.from_numpy(matrix).to(getattr(library, kind)).cuda() for matrix in (A, B))
         c = library.from_numpy(C).to(getattr(library, sums)).cuda()
-        A, B, C = (each.double().cpu().numpy() for each in (a, b, c))
+        A, B, C = (matrix.double().cpu().numpy() for matrix in (a, b, c))
     else:
         a, b, c = library.asarray(A, kind), library.asarray(B, kind), library.asarray(C, sums)
         A, B, C = a.get(), b.get(), c.get()

@@ -138,7 +138,7 @@ def test_warp_modifiers_compile() -> None:
     chosen = {str(ins.modifiers): ins for ins in WARP if len(modifiers(ins)) > 1}
     assert len(chosen) > 4
     for target, forms in groupby(sorted(chosen.values(), key=home), key=home):
-        cases = [(ins, each) for ins in forms for each in modifiers(ins)]
+        cases = [(ins, chosen_modifiers) for ins in forms for chosen_modifiers in modifiers(ins)]
         assert compiles([kernel.source(*case) for case in one_in(12, cases)], target)
 
 

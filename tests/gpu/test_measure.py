@@ -262,7 +262,7 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
     again = read_record(engine.record(file, forms=forms))
     assert len(again) == 2
     assert measured(_F16, str(file)).native
-    for each in (result, *again):
-        assert each.sustained is not None
-        assert 50 < (each.sustained.power or 0) < 2000
-        assert 10 < (each.sustained.temperature or 0) < 110
+    for measurement in (result, *again):
+        assert measurement.sustained is not None
+        assert 50 < (measurement.sustained.power or 0) < 2000
+        assert 10 < (measurement.sustained.temperature or 0) < 110

@@ -438,9 +438,10 @@ def test_missing_waits_are_found() -> None:
     )
     assert found is not None and first <= int(found[1]) <= last
     stores = sentences('asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");')
-    assert all("execute tcgen05.wait::st.sync.aligned after the store" in each for each in stores) and stores
+    remedy = "execute tcgen05.wait::st.sync.aligned after the store"
+    assert stores and all(remedy in sentence for sentence in stores)
     proxies = sentences('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");')
-    assert len(proxies) == 2 and all("through the generic proxy" in each for each in proxies)
+    assert len(proxies) == 2 and all("through the generic proxy" in sentence for sentence in proxies)
 
 
 def test_other_lanes_need_no_wait() -> None:

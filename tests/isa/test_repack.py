@@ -160,8 +160,8 @@ def test_tiles_of_accumulators(name: str) -> None:
     assert_array_equal(plan(registers), expected)
     assert_array_equal(plan.follow(registers), expected)
     if isinstance(source, list) and isinstance(source[0], Operand):
-        each = np.split(registers, len(source), axis=-1)
-        assert_array_equal(plan(*each), expected)
+        tiles = np.split(registers, len(source), axis=-1)
+        assert_array_equal(plan(*tiles), expected)
 
 
 def test_batches_of_any_shape() -> None:
@@ -181,7 +181,7 @@ def test_many_are_repacked_in_parts() -> None:
     """So many that threads share the work."""
     plan = repack(*TILED["wgmma e4m3"])
     registers = random_registers(plan, count=200)
-    assert_array_equal(plan(registers), np.stack([plan(each) for each in registers]))
+    assert_array_equal(plan(registers), np.stack([plan(single) for single in registers]))
 
 
 # -- as other projects do it ---------------------------------------------------------------------------------

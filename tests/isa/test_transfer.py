@@ -495,9 +495,9 @@ def test_alignment_of_wmma() -> None:
 def test_lanes_that_supply_addresses() -> None:
     """The manual's table for 8-row matrices, and 16 lanes for each 16-row one."""
     for form in ROWS:
-        each = 16 if form.shape == "m16n16" else 8
-        lanes = range(each * form.count if form is not MOVMATRIX else 0)
-        expected = [(lane, lane // each, lane % each) for lane in lanes]
+        lanes_per_matrix = 16 if form.shape == "m16n16" else 8
+        lanes = range(lanes_per_matrix * form.count if form is not MOVMATRIX else 0)
+        expected = [(lane, lane // lanes_per_matrix, lane % lanes_per_matrix) for lane in lanes]
         assert [tuple(speaker) for speaker in form.address_lanes] == expected
         if expected:
             assert form.operand("R").shape[0] == len(expected)

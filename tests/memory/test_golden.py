@@ -86,7 +86,7 @@ def test_lanes_wait_for_each_other_in_a_bank(access: Access) -> None:
 
 def recorded(name: str, stride: int) -> float:
     """Cycles of an access whose lane i has the address `stride` * i."""
-    (access,) = (each for each in ACCESSES if each.name == name)
+    (access,) = (access for access in ACCESSES if access.name == name)
     addresses, _ = patterns(access)
     (which,) = np.flatnonzero((addresses == np.arange(32) * stride).all(axis=1))
     return float(CYCLES[name][which]) / 64

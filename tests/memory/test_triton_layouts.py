@@ -93,7 +93,7 @@ def test_bases_are_those_that_triton_prints(
     text: str, shape: tuple[int, int], register: Any, lane: Any, warp: Any
 ) -> None:
     bases = TritonLayout.read(text).bases(shape)
-    assert {name: [list(each) for each in pairs] for name, pairs in bases.items()} == {
+    assert {name: [list(pair) for pair in pairs] for name, pairs in bases.items()} == {
         "register": register,
         "lane": lane,
         "warp": warp,

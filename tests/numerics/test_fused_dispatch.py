@@ -212,15 +212,15 @@ def test_turns_add_up(name: str, category: str, monkeypatch: pytest.MonkeyPatch)
     ins = mma_instruction(name)
     count = 70 if ins.n == 8 else 3
     single = inputs.make(ins, category, 3 * count)
-    names = [each for each in ins.inputs if each != "c"]
-    arrays = {each: getattr(single, each) for each in names}
-    turns = {each: array.reshape(3, count, *array.shape[1:]) for each, array in arrays.items()}
+    names = [name for name in ins.inputs if name != "c"]
+    arrays = {name: getattr(single, name) for name in names}
+    turns = {name: array.reshape(3, count, *array.shape[1:]) for name, array in arrays.items()}
     expected, c = [], single.c[:count]
     for turn in range(3):
-        c = emulate(replace(single, c=c, **{each: array[turn] for each, array in turns.items()}))
+        c = emulate(replace(single, c=c, **{name: array[turn] for name, array in turns.items()}))
         expected.append(c)
     operands = replace(single, c=single.c[:count], **turns)
-    apart = {each: registers_apart(getattr(operands, each)) for each in ins.inputs}
+    apart = {name: registers_apart(getattr(operands, name)) for name in ins.inputs}
     for least in (1 << 20, 20 * ins.m * ins.n * ins.k):  # in one thread, and in several
         monkeypatch.setattr("ptxlab.numerics.emulate._MIN_PRODUCTS", least)
         for library in ("numpy", "numba"):

@@ -72,7 +72,7 @@ def test_the_assembler_takes_one_opcode_of_every_row() -> None:
         ("cvt.rs.satfinite.e2m1x4.f32", [*[np.uint32(0xC0A00000)] * 4, np.uint32(0x80007F80)], 0xFEEF),
         (
             "cvt.rs.relu.satfinite.e5m2x4.f32",
-            [np.uint32(each) for each in (0xC0A00000, 0x7F800000, 0x7FC00000, 0x00000001, 0xFFFFFFFF)],
+            [np.uint32(word) for word in (0xC0A00000, 0x7F800000, 0x7FC00000, 0x00000001, 0xFFFFFFFF)],
             0x007B7F00,
         ),
         ("add.rn.f32.bf16", [np.uint16(0x3F80), np.uint32(0x40000000)], 0x40400000),

@@ -113,7 +113,9 @@ def what_is_wrong(name: str) -> str:
         return "" if {*re.findall(r"\w+", name)} <= _words() else "it stands nowhere"
     whole, arguments = call.groups()
     named = re.findall(r"(\w+)=", name if arguments is None else arguments)
-    unknown = [each for each in named if not _is_parameter(each) and each not in _defined()]
+    unknown = [
+        parameter for parameter in named if not _is_parameter(parameter) and parameter not in _defined()
+    ]
     if unknown:
         return f"no function takes {unknown}"
     *owners, last = whole.strip(".").split(".")

@@ -71,7 +71,9 @@ def complete(shell: Any, text: str) -> list[str]:
     """The text with each completion put in, as a notebook does it."""
     with completer.provisionalcompleter():
         found = list(shell.Completer.completions(text, len(text)))
-    return [text[: each.start] + each.text for each in found if each.type == "instruction"]
+    return [
+        text[: completion.start] + completion.text for completion in found if completion.type == "instruction"
+    ]
 
 
 def test_a_cell_of_cuda_becomes_kernels(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

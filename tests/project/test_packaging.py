@@ -246,7 +246,9 @@ def test_workflows_only_call_targets_of_the_makefile() -> None:
         assert workflow["permissions"] == {"contents": "read"}  # jobs that publish ask for more
         for job in workflow["jobs"].values():
             used = [step["uses"] for step in job["steps"] if "uses" in step]
-            assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}|pypa/.*@release/v1", each) for each in used)
+            assert all(
+                re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}|pypa/.*@release/v1", action) for action in used
+            )
             for command in (step["run"] for step in job["steps"] if "run" in step):
                 call = re.fullmatch(r"make (\w+|\$\{\{ matrix\.target \}\}) PYTHON=python", command)
                 assert call, command

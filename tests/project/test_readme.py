@@ -76,7 +76,9 @@ def test_a_syllabus_teaches_what_a_lesson_builds_on_first(name: str) -> None:
             taught.add(slug)
     assert f"<!-- {name} -->" in readme.TEACHING.read_text(encoding="utf-8")
     if name == "ten weeks":
-        assert len(readme.SYLLABI[name]) == 10 and taught == {each.slug for each in LESSONS if each.number}
+        assert len(readme.SYLLABI[name]) == 10 and taught == {
+            lesson.slug for lesson in LESSONS if lesson.number
+        }
 
 
 def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
@@ -90,7 +92,11 @@ def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
     assert {lesson.file for lesson in LESSONS} <= rows.keys()
     server = max(run["server"] for run in results["hub"]["runs"])
     small, large = (
-        max(rows[each.file]["peak"] for each in LESSONS if (each.slug in readme.WITH_COMPILER) == compiles)
+        max(
+            rows[lesson.file]["peak"]
+            for lesson in LESSONS
+            if (lesson.slug in readme.WITH_COMPILER) == compiles
+        )
         for compiles in (False, True)
     )
     megabytes = {"M": 1, "G": 1000}

@@ -97,7 +97,7 @@ def test_a_tab_answers(message: dict[str, Any]) -> None:
     session.handle({"method": "custom", "content": message})
     assert session.page_model.problem == ""
     state = {"method": "update", "state": {"selected": {"name": "D", "row": 3, "column": 1}, "tracing": True}}
-    assert any("trace" in each.get("state", {}) for each in session.handle(state))
+    assert any("trace" in message.get("state", {}) for message in session.handle(state))
 
 
 def test_a_link_made_elsewhere_opens_with_the_same_bits() -> None:

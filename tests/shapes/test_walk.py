@@ -91,7 +91,7 @@ def test_the_question_takes_the_right_answer_and_refuses_others(stop: Stop) -> N
 def test_a_stop_shows_where_its_elements_are(stop: Stop) -> None:
     """A picture, with the formula beside it: also of what is copied, shifted or loaded as C."""
     fragments = _fragments(stop)
-    assert _images(stop) and [each["image"] for each in fragments] and fragments[-1]["formula"]
+    assert _images(stop) and [fragment["image"] for fragment in fragments] and fragments[-1]["formula"]
     assert "without a register" not in stop.what_changed
 
 
@@ -125,7 +125,7 @@ def test_the_formula_of_a_copy_is_what_is_copied(stop: Stop) -> None:
 
 def test_the_formula_of_a_shift_is_what_is_shifted() -> None:
     (stop,) = (stop for stop in STOPS if stop.form.family == "tcgen05.shift")
-    before, after = (each["image"] for each in _fragments(stop))
+    before, after = (fragment["image"] for fragment in _fragments(stop))
     assert before != after and "T[lane + 1][column], lane = 0..30" in stop.formulas["T'"]
     words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)
     assert isinstance(stop.form, TensorTransfer)
@@ -286,7 +286,7 @@ def test_saved_as_a_page(tmp_path: Path) -> None:
     assert path.stat().st_size < 1_200_000
     walk, explorers = saved(path)
     assert walk["start"] == 1 and [stop["title"] for stop in walk["stops"]] == [s.title for s in shown.stops]
-    assert [each["state"]["instruction"]["mnemonic"] for each in explorers] == [
+    assert [explorer["state"]["instruction"]["mnemonic"] for explorer in explorers] == [
         stop.form.mnemonic for stop in shown.stops
     ]
     assert "99" in explorers[1]["lanes"]["A"]["fields"]["text"][0][0]

@@ -81,7 +81,7 @@ def run(name: str, ptx: str, *, check: bool = False) -> tuple[list[bytes], Resul
             generator.standard_normal(512).astype(np.float32), np.int32(20),
         ]  # fmt: skip
     result = kernel.simulate(1, THREADS, *arguments, shared=1024, check=check)
-    return [each.tobytes() for each in arguments if isinstance(each, np.ndarray)], result
+    return [argument.tobytes() for argument in arguments if isinstance(argument, np.ndarray)], result
 
 
 def differs(seed: int) -> bool:

@@ -106,7 +106,7 @@ def _shift(kind: str, a: int, b: int, left: bool) -> int:
 
 def result(opcode: str, kind: str, mods: list[str], x: list[int]) -> int:
     """What an instruction writes, before it is cut to the size of its register."""
-    n = [number(each, kind) if kind[0] in "su" else each for each in x]
+    n = [number(code, kind) if kind[0] in "su" else code for code in x]
     if kind == "f32":
         if opcode in ("min", "max"):
             return _least(x[0], x[1], opcode == "max")
@@ -114,7 +114,7 @@ def result(opcode: str, kind: str, mods: list[str], x: list[int]) -> int:
             if math.isnan(real(x[0])):
                 return _NAN
             return x[0] ^ 0x80000000 if opcode == "neg" else x[0] & 0x7FFFFFFF
-        a, b, c = (real(each) for each in (*x, 0, 0)[:3])
+        a, b, c = (real(code) for code in (*x, 0, 0)[:3])
         if opcode == "sub":
             b = -b
         if opcode in ("add", "sub"):
@@ -199,8 +199,8 @@ class Thread:
         target, x = words[0], [self._value(word) & (1 << 64) - 1 for word in words[1:]]
         x[0] &= (1 << width(kind)) - 1
         if opcode == "setp":
-            values = [real(each) if kind == "f32" else number(each, kind) for each in x]
-            ordered = not any(math.isnan(each) for each in values)
+            values = [real(code) if kind == "f32" else number(code, kind) for code in x]
+            ordered = not any(math.isnan(value) for value in values)
             self.registers[target] = int(ordered and _COMPARE[mods[0]](*values))
             return
         self._write(
@@ -221,5 +221,5 @@ def run(body: str, threads: int, memory: dict[str, bytearray], stride: int) -> l
     every = [Thread(index, memory, stride) for index in range(threads)]
     running = [thread.run(lines) for thread in every]
     while running:
-        running = [each for each in running if next(each, "ended") is None]
+        running = [thread for thread in running if next(thread, "ended") is None]
     return [thread.registers for thread in every]

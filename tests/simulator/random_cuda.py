@@ -158,7 +158,7 @@ class Program:
         return f"({kind}){value % (1 << bits)}ull"
 
     def _variable(self, scope: dict[str, str], kind: str) -> str | None:
-        names = [name for name, each in scope.items() if each == kind]
+        names = [name for name, held in scope.items() if held == kind]
         return self._random.choice(names) if names else None
 
     def expression(self, scope: dict[str, str], kind: str, depth: int = 3) -> str:
@@ -191,7 +191,7 @@ class Program:
                 return self._converted(value, element, kind)
         if choice < 0.42 and self._callable:
             name, result, parameters = pick.choice(self._callable)
-            call = f"{name}({', '.join(inner(each) for each in parameters)})"
+            call = f"{name}({', '.join(inner(parameter) for parameter in parameters)})"
             if result in VECTORS:
                 result, count = VECTORS[result]
                 call += f"[{pick.randrange(count)}]"
@@ -199,7 +199,7 @@ class Program:
         fitting = [row for row in CALLS if row[0] == kind]
         if fitting and self._chance(0.12):
             _, text, kinds = pick.choice(fitting)
-            return text.format(*(inner(each) for each in kinds.split()))
+            return text.format(*(inner(wanted) for wanted in kinds.split()))
         if not integer:
             if choice < 0.85:
                 return f"({kind})({inner()} {pick.choice('+-*+-*/')} {inner()})"
@@ -353,7 +353,7 @@ class Program:
             first, _, _ = order.partition(", ")
             return f"{{ {expected} x_int += __scoped_atomic_compare_exchange(&{name}[TID], &{old}, &({kind}&)(({kind}[]){{{value}}})[0], {pick.randrange(2)}, {first}, {failed}); x_l ^= whole({old}); }}"
         if kind not in FLOATS and self._chance(0.3):
-            load, store = (f"__ATOMIC_{pick.choice(each)}, {scopes}{place}" for each in (["RELAXED", "ACQUIRE", "SEQ_CST"], ["RELAXED", "RELEASE", "SEQ_CST"]))  # fmt: skip
+            load, store = (f"__ATOMIC_{pick.choice(orders)}, {scopes}{place}" for orders in (["RELAXED", "ACQUIRE", "SEQ_CST"], ["RELAXED", "RELEASE", "SEQ_CST"]))  # fmt: skip
             return f"__scoped_atomic_store_n(&{name}[TID], {value}, {store}); x_l += whole(__scoped_atomic_load_n(&{name}[TID], {load}));"
         operations = ["fetch_add", "fetch_sub"]
         if kind not in FLOATS:

@@ -170,7 +170,7 @@ def test_random_expressions(compiler: assembler.Compiler) -> None:
     choice = random.Random(49)
     for generate, type_names, count in ((_expression, ("s64",), COUNT), (_real, ("f64", "f32"), COUNT // 10)):
         generated = [generate(choice, choice.randint(1, 5)) for _ in range(count)]
-        expressions = [each for each in generated if not _divides_by_0(each, type_names[0])]
+        expressions = [expression for expression in generated if not _divides_by_0(expression, type_names[0])]
         assert len(expressions) > 0.9 * count
         for type_name in type_names:
             stored = _values(expressions, type_name)

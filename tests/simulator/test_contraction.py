@@ -49,7 +49,9 @@ PROGRAMS = {
 def _entry(name: str, program: str) -> str:
     body, _, stored = program.partition("|")
     loads = "".join(f"ld.global.f32 f{number}, [x+{4 * number}]; " for number in range(1, 7))
-    stores = "".join(f"st.global.f32 [y+{4 * at}], {each}; " for at, each in enumerate(stored.split()))
+    stores = "".join(
+        f"st.global.f32 [y+{4 * at}], {register}; " for at, register in enumerate(stored.split())
+    )
     return f"""
 .visible .entry {name}(.param .u64 px, .param .u64 py) {{
 .reg .f32 f<12>; .reg .b64 x, y, at; .reg .b32 t; .reg .pred p;

@@ -64,7 +64,7 @@ class Launch(NamedTuple):
             )
         except PtxlabError:
             return {("error", 0)}
-        return {(each.kind, each.ptx_line) for each in (*result.hazards, *result.notes)}
+        return {(report.kind, report.ptx_line) for report in (*result.hazards, *result.notes)}
 
 
 def _recorded(name: str) -> Launch:

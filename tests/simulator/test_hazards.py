@@ -204,7 +204,7 @@ def test_a_warp_may_come_to_a_barrier_twice() -> None:
             hazards = list(ptxlab.kernel(source).simulate(1, 32, out, first, show=False).hazards)
         except HazardError as error:  # the count is never complete
             hazards = error.hazards
-        assert [each.kind for each in hazards if each.kind != "deadlock"] == kinds
+        assert [hazard.kind for hazard in hazards if hazard.kind != "deadlock"] == kinds
 
 
 def test_an_early_return_that_ends_as_the_kernel_does() -> None:
@@ -738,7 +738,7 @@ def test_loads_in_vain_of_what_others_load_and_overwrite(count: int, rows: int, 
     kernel = ptxlab.kernel(filled(_IN_PLACE, N=str(count)))
     x, y = np.ones((rows, count), np.float32), np.zeros((rows, count), np.float32)
     hazards = kernel.simulate(1, 128, x, y, rows, used, show=False).hazards
-    assert [each.kind for each in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()
+    assert [hazard.kind for hazard in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()
 
 
 _UNROLLED = """
@@ -759,7 +759,7 @@ def test_a_load_in_vain_behind_others_that_were_used(used: int) -> None:
     """All loads of the first iteration are used; in the second some threads load the last element in vain."""
     x, y = np.ones(200, np.float32), np.zeros(64, np.float32)
     hazards = ptxlab.kernel(_UNROLLED).simulate(1, 64, x, y, 200, used, show=False).hazards
-    assert [each.kind for each in hazards] == ["race"] * used and (x == 0.5).all()
+    assert [hazard.kind for hazard in hazards] == ["race"] * used and (x == 0.5).all()
 
 
 _IN_ONE_BLOCK = r"""
@@ -842,9 +842,9 @@ __global__ void choose(float* x) {
 def test_a_store_that_the_compiler_merged_from_two_lines_is_named_by_its_line_in_the_ptx() -> None:
     """NVRTC stores once, behind both branches, and says that this is line 0."""
     kernel = ptxlab.kernel(_MERGED_STORE)
-    (store,) = (each for each in kernel.function.instructions if each.parts[0] == "st")
+    (store,) = (instruction for instruction in kernel.function.instructions if instruction.parts[0] == "st")
     hazards = kernel.simulate(1, 32, np.arange(32, dtype=np.float32), show=False).hazards
-    assert hazards and all(each.sentence.startswith(f"PTX line {store.line}: ") for each in hazards)
+    assert hazards and all(hazard.sentence.startswith(f"PTX line {store.line}: ") for hazard in hazards)
     assert store.where == f"PTX line {store.line}"
 
 
@@ -887,7 +887,7 @@ def test_blocks_tell_each_other_by_flags(after: str, before: str, wait: str, rem
     if remedy is None:
         assert not hazards and y[63] == 64
     else:
-        assert [each.kind for each in hazards] == ["race"] and remedy in hazards[0].remedy
+        assert [hazard.kind for hazard in hazards] == ["race"] and remedy in hazards[0].remedy
 
 
 @pytest.mark.parametrize("fence", ["__threadfence_block();", "__threadfence();"])
@@ -921,8 +921,8 @@ def test_who_updates_last_need_not_know_of_the_updates_before(
     kernel = ptxlab.kernel(filled(_SUMS, FENCE=fence, AGAIN=again))
     sums, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
     hazards = kernel.simulate(4, 64, sums, np.zeros(1, np.int32), out, show=False).hazards
-    assert [each.line for each in hazards if each.kind == "race"] == races and (out == 4).all()
-    assert all(each.other_line == 3 for each in hazards)
+    assert [hazard.line for hazard in hazards if hazard.kind == "race"] == races and (out == 4).all()
+    assert all(hazard.other_line == 3 for hazard in hazards)
 
 
 @pytest.mark.parametrize(("barrier", "count"), [("", 1), ("__syncthreads();", 0)])
@@ -933,7 +933,7 @@ def test_updates_of_other_warps_are_waited_for(barrier: str, count: int) -> None
         "if (threadIdx.x == 63) x[blockIdx.x] = sum; }"
     )
     hazards = kernel.simulate(3, 64, np.zeros(3, np.int32), show=False).hazards
-    assert [(each.kind, each.line, each.other_line) for each in hazards] == [("race", 3, 2)] * count
+    assert [(hazard.kind, hazard.line, hazard.other_line) for hazard in hazards] == [("race", 3, 2)] * count
 
 
 @pytest.mark.parametrize(
@@ -980,7 +980,8 @@ def test_a_flag_is_for_all_blocks_that_meet_in_a_cluster(tell: str, hear: str, c
     x, flag, y = (np.zeros(size, np.int32) for size in (128, 1, 128))
     kernel = ptxlab.kernel(filled(_CLUSTERS, TELL=tell, HEAR=hear))
     result = kernel.simulate(4, 64, x, flag, y, show=False)
-    assert [(each.kind, each.line, each.other_line) for each in result.hazards] == [("race", 12, 8)] * count
+    places = [(hazard.kind, hazard.line, hazard.other_line) for hazard in result.hazards]
+    assert places == [("race", 12, 8)] * count
 
 
 def test_who_takes_the_last_ticket_may_put_it_back() -> None:
@@ -1025,7 +1026,7 @@ def test_who_has_waited_for_a_lock_may_put_it_back(
     """As in Marlin: the last block has read what the updates of all others made of the lock."""
     source = filled(_IN_TURN, FENCE=fence, BARRIER=barrier, WHO=str(who))
     result = ptxlab.kernel(source).simulate(3, 64, np.zeros(1, np.int32), np.zeros(1, np.int32), show=False)
-    assert {each.line for each in result.hazards} == lines
+    assert {hazard.line for hazard in result.hazards} == lines
 
 
 _AHEAD = r"""
@@ -1061,7 +1062,7 @@ def test_a_matrix_that_is_loaded_in_vain(before: str, after: str, count: int) ->
     """As in Marlin: what is loaded ahead in the last turn is overwritten, and may not be used."""
     kernel = ptxlab.kernel(filled(_AHEAD, BEFORE=before, AFTER=after))
     hazards = kernel.simulate(1, 64, np.zeros((4, 64), np.int32), 3, show=False).hazards
-    assert [(each.kind, each.warp) for each in hazards] == [("race", 0)] * count
+    assert [(hazard.kind, hazard.warp) for hazard in hazards] == [("race", 0)] * count
 
 
 _COPIED_PAIR = r"""
@@ -1082,7 +1083,7 @@ def test_copies_of_one_group_keep_their_lines() -> None:
     """A wait completes both copies; each race is with the copy that wrote these bytes."""
     a, b, out = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(128, np.int32)
     hazards = ptxlab.kernel(_COPIED_PAIR).simulate(1, 64, a, b, out, show=False).hazards
-    assert {(each.line, each.other_line) for each in hazards} == {(9, 5), (10, 7)}
+    assert {(hazard.line, hazard.other_line) for hazard in hazards} == {(9, 5), (10, 7)}
 
 
 def test_what_is_printed_matters() -> None:
@@ -1117,7 +1118,7 @@ def test_tiles_of_several_warps_meet_in_reserved_shared_memory() -> None:
     for sync, lines in (("tile.sync();", []), ("", [9])):
         out = np.zeros((2, 128), dtype=np.int32)
         result = ptxlab.kernel(filled(_TILES_OF_WARPS, SYNC=sync)).simulate(2, 128, out, show=False)
-        assert [each.line for each in result.hazards] == lines
+        assert [hazard.line for hazard in result.hazards] == lines
         assert lines or (out == np.arange(128) ^ 63).all()
 
 

@@ -32,7 +32,7 @@ def _run(body: str, threads: int = 32, blocks: int = 1, **options: Any) -> tuple
 @each("lane", [0, 16, 31])
 def test_one_oversized_request_is_refused_alone(lane: int) -> None:
     fits, findings = _run(f"char* p = (char*)malloc(t == {lane} ? 100000000 : 16); x[t] = p != 0; free(p);")
-    assert fits == [int(each != lane) for each in range(32)]
+    assert fits == [int(number != lane) for number in range(32)]
     assert findings == []
 
 

@@ -110,11 +110,11 @@ def test_multimem_on_one_device(body: str, first: int, step: int) -> None:
 def test_multimem_accesses_take_part_in_races() -> None:
     body = "ld.param.u64 d1, [out]; ld.param.u64 d0, [in];\n"
     plain = _kernel(body + "multimem.st.u32 [d1], r0;").simulate(1, 64, *_arrays())
-    assert [each.kind for each in plain.hazards] == ["race"]
+    assert [hazard.kind for hazard in plain.hazards] == ["race"]
     reduced = _kernel(body + "multimem.red.add.u32 [d1], 1;").simulate(1, 64, *(arrays := _arrays()))
     assert reduced.hazards == [] and arrays[1][0] == 64
     read = _kernel("mov.u32 r3, 1;\nmultimem.ld_reduce.and.b32 r3, [d0]; st.global.u32 [d0+4], r3;")
-    assert [each.kind for each in read.simulate(1, 63, *_arrays()).hazards] == ["race"]
+    assert [hazard.kind for hazard in read.simulate(1, 63, *_arrays()).hazards] == ["race"]
 
 
 @pytest.mark.parametrize("name", ["multimem.cp.async.bulk", "cp.async.bulk"])
@@ -132,7 +132,7 @@ def test_bulk_copies_of_some_bytes(name: str) -> None:
     assert _kernel(replaced(reduce, ", h0", "")).simulate(1, 64, given, out).hazards == []
     assert out[:4].tolist() == [0xFFFE, 0xFFFFFFFF, 0xFFFFFFFF, 0xFEFFFFFF]
     unfenced = _kernel(replaced(body, "fence.proxy.async;", "")).simulate(1, 64, given, out)
-    assert [each.kind for each in unfenced.hazards] == ["missing proxy fence"]
+    assert [hazard.kind for hazard in unfenced.hazards] == ["missing proxy fence"]
 
 
 # -- stochastic rounding -------------------------------------------------------------------------------------

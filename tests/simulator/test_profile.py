@@ -177,7 +177,7 @@ def test_kinds_of_tokens(source: str) -> None:
     """What is a keyword, a number, a comment; nothing is lost, and a token may go over lines."""
     found = list(tokens(source))
     assert "".join(text for _, text in found) == source
-    by_kind = {kind: [text for each, text in found if each == kind] for kind in KINDS}
+    by_kind = {kind: [text for name, text in found if name == kind] for kind in KINDS}
     assert {kind: texts for kind, texts in by_kind.items() if texts} == _TOKENS[source]
     assert [re.sub("<[^>]+>", "", line) for line in highlighted_lines(source)] == [
         html.escape(line, quote=False) for line in source.splitlines()
@@ -356,7 +356,7 @@ def test_cp_async_of_part_of_its_bytes() -> None:
     def moved(size: int, text: str) -> tuple[int, int, np.ndarray]:
         out = np.zeros_like(values)
         result = ptxlab.kernel(filled(_COPY, SIZE=text)).simulate(1, 32, values, out, size)
-        (copy,) = (each for each in result.profile if each.instruction.opcode.startswith("cp.async.cg"))
+        (copy,) = (line for line in result.profile if line.instruction.opcode.startswith("cp.async.cg"))
         return copy.moved.requests, copy.moved.sectors, out
 
     whole = moved(16, "")

@@ -153,12 +153,12 @@ class Launch:
                         rows.append(instruction)
         linked: list[int] = []
         links: list[tuple[int, int, int]] = []
-        for each in self.touches:
-            middle = len(linked) + len(each.signals)
-            links.append((len(linked), middle, middle + len(each.waits)))
-            linked += [*each.signals, *each.waits]
+        for record in self.touches:
+            middle = len(linked) + len(record.signals)
+            links.append((len(linked), middle, middle + len(record.waits)))
+            linked += [*record.signals, *record.waits]
         touches = Touches(
-            *columns([each[:5] for each in self.touches], float, float, float, float, int),
+            *columns([record[:5] for record in self.touches], float, float, float, float, int),
             *columns(links, int, int, int),
             np.array(linked, dtype=np.int64),
         )

@@ -123,8 +123,8 @@ def test_matrix_instructions(name: str, monkeypatch: pytest.MonkeyPatch, rng: np
     target = next(target for target in ("sm_90a", "sm_120a") if ins.supports(target))
 
     def launch(source: str, name: str, arguments: list[Any], *, grid: int, block: int) -> None:
-        values = [each.array if isinstance(each, gpu.Out) else each for each in arguments]
-        values = [np.ascontiguousarray(each) if np.ndim(each) else each for each in values]
+        values = [argument.array if isinstance(argument, gpu.Out) else argument for argument in arguments]
+        values = [np.ascontiguousarray(value) if np.ndim(value) else value for value in values]
         ptxlab.kernel(source, name, target).simulate(grid, block, *values)
 
     monkeypatch.setattr(runner, "launch", launch)
@@ -202,8 +202,10 @@ def test_source_lines() -> None:
     function = read_ptx(_COUNT).functions["count"]
     assert [instruction.line for instruction in function.instructions][:2] == [10, 11]
     kernel = ptxlab.kernel('extern "C" __global__ void f(int* x) {\n\n  x[0] = 1;\n}')
-    stores = [each for each in kernel.function.instructions if each.opcode.startswith("st.")]
-    assert [each.location.line for each in stores if each.location] == [3]
+    stores = [
+        instruction for instruction in kernel.function.instructions if instruction.opcode.startswith("st.")
+    ]
+    assert [store.location.line for store in stores if store.location] == [3]
 
 
 _SOURCE = """

@@ -40,12 +40,12 @@ def test_machine_instructions_know_the_ptx_that_they_come_from():
     kernel = ptxlab.kernel(COPY)
     instructions = list(kernel.module.instructions)
     code = machine_code((kernel.ptx,), kernel.name, "sm_90a", len(instructions))
-    origins = {each.name: instructions[each.origin].opcode for each in code.instructions}
+    origins = {instruction.name: instructions[instruction.origin].opcode for instruction in code.instructions}
     assert origins["LDG"] == "ld.global.nc.f32" or origins["LDG"].startswith("ld.global")
     assert origins["STG"].startswith("st.global")
     assert code.registers >= 8
-    load = next(each for each in code.instructions if each.name == "LDG")
-    store = next(each for each in code.instructions if each.name == "STG")
+    load = next(instruction for instruction in code.instructions if instruction.name == "LDG")
+    store = next(instruction for instruction in code.instructions if instruction.name == "STG")
     assert load.writes < 6
     assert store.waits >> load.writes & 1  # it waits for what was loaded
 
@@ -185,9 +185,9 @@ def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
     assert low < profile.microseconds < high
     assert f"{low:,.3g} to {high:,.3g} µs" in str(profile)
     for chip in CHIP_TIMINGS.values():
-        for each in fields(chip):
-            if "evidence" in each.metadata:
-                assert re.match("measured: |published: |fitted |assumed: ", chip.evidence(each.name))
+        for field in fields(chip):
+            if "evidence" in field.metadata:
+                assert re.match("measured: |published: |fitted |assumed: ", chip.evidence(field.name))
 
 
 def test_an_h100_has_slower_memory_and_says_that_it_was_not_measured():
@@ -238,7 +238,7 @@ def profile():
 
 def test_a_profile_knows_its_code(profile):
     assert profile.source == COPY
-    load = next(each for each in profile.code if each.opcode.startswith("LDG"))
+    load = next(instruction for instruction in profile.code if instruction.opcode.startswith("LDG"))
     assert (load.line, load.unit, load.ptx[:9]) == (4, "L1", "ld.global")
     assert sum(profile.issued.values()) == profile.instructions
     warps = 256 * 8 / 132  # of one SM
@@ -268,7 +268,7 @@ def test_a_profile_of_ptx_shows_lines_of_the_ptx():
     kernel = ptxlab.kernel(ptxlab.kernel(COPY).ptx)
     x = np.zeros(64, np.float32)
     profile = kernel.profile(1, 64, x, x.copy(), np.int32(64))
-    (load,) = {each.line for each in profile.code if each.opcode.startswith("LDG")}
+    (load,) = {instruction.line for instruction in profile.code if instruction.opcode.startswith("LDG")}
     assert "ld.global" in kernel.ptx.splitlines()[load - 1]
 
 
@@ -290,7 +290,7 @@ def test_a_timeline_has_nothing_after_the_end_of_a_warp(profile):
 
 def test_a_drawn_timeline_names_blocks_and_reasons(profile):
     drawn = ElementTree.fromstring(views.timeline(profile).svg())
-    words = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    words = [node.text for node in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert {"long scoreboard", "block 0", "block 1", "global memory"} <= set(words)
 
 

@@ -496,7 +496,7 @@ def test_tcgen05_is_hunted_in_tensor_memory(
     ins = instruction(name, **parts)
     report = hunt(ins, mmas=400, seed=1, runner=fault, show=False)
     assert report.found and report.difference is not None
-    of_matrices = [each for each in report.difference.elements if each.operand in "ABC"]
+    of_matrices = [element for element in report.difference.elements if element.operand in "ABC"]
     assert len(of_matrices) <= elements
     assert f"0x{ins.descriptor.code:08x}" in str(report) and "A in" not in str(report)
     names: dict[str, Any] = {}

@@ -146,7 +146,7 @@ def test_hazards_and_operands_of_several_workers() -> None:
     here = kernel.simulate(64, 64, x.copy())
     with ThreadPoolExecutor(2) as pool:
         there = kernel.simulate(64, 64, x.copy(), executor=pool)
-        assert there.hazards == here.hazards and [each.kind for each in here.hazards] == ["race"]
+        assert there.hazards == here.hazards and [hazard.kind for hazard in here.hazards] == ["race"]
         assert all(np.array_equal(there.operands(warp=w).a, here.operands(warp=w).a) for w in (0, 77, 127))
         with pytest.raises(HazardError) as caught:
             kernel.simulate(64, 64, x, executor=pool, check="error")

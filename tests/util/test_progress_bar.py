@@ -118,7 +118,7 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     walk()  # nobody asked for it: it goes, unless the work stops on the way
     with pytest.raises(KeyboardInterrupt):
         stop()
-    assert [each.container.comm is None for each in made] == [False, True, False]
+    assert [bar.container.comm is None for bar in made] == [False, True, False]
 
 
 def test_nothing_is_loaded_before_use() -> None:

@@ -348,7 +348,8 @@ def test_every_figure_can_go_without_its_title() -> None:
         whole, bare = (call_with(function, arguments | {"title": title}) for title in (True, False))
         title = whole.layout.meta["title"]
         start = f"<b>{title[:40]}"  # a long one has two lines
-        assert [any(start in text for text in each.data[-1].text) for each in (whole, bare)] == [True, False]
+        has_title = [any(start in text for text in figure.data[-1].text) for figure in (whole, bare)]
+        assert has_title == [True, False]
         assert bare.layout.height < whole.layout.height
     for call in figure_calls():
         if call.name.startswith(("figures.roofline", "figures.timeline")):
@@ -414,7 +415,7 @@ def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
     picture = pictures()["trace f16"]
     (panel, *_), grid = picture.drawing().panels, picture.grids[0]
     (at, first, stop), *_ = grid.column_rules
-    x, top, bottom = (float(each) for each in (panel.x[at], panel.y[first], panel.y[stop]))
+    x, top, bottom = (float(edge) for edge in (panel.x[at], panel.y[first], panel.y[stop]))
     assert f'd="M{x:g} {top:g}V{bottom:g}"' in figures.svg(picture)
     lines = [
         trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"
@@ -922,11 +923,11 @@ def test_colours_are_declared_in_the_palette() -> None:
     package = Path(palette.__file__).parents[1]
     files = [path for kind in ("py", "js", "css") for path in package.rglob(f"*.{kind}")]
     found = {
-        f"{path.relative_to(package)}: {each}"
+        f"{path.relative_to(package)}: {literal}"
         for path in files
         if path.name != "palette.py"
-        for each in colour.findall(path.read_text(encoding="utf-8"))
-        if each not in ("#000000", "rgb(1")
+        for literal in colour.findall(path.read_text(encoding="utf-8"))
+        if literal not in ("#000000", "rgb(1")
     }
     assert len(files) > 400 and not found
 

@@ -210,7 +210,7 @@ def test_four_products_stand_on_a_diagonal(rng: np.random.Generator) -> None:
         block = slice(8 * i, 8 * i + 8)
         exact = A[block] @ B[:, block]
         assert [[d.at(8 * i + row, 8 * i + column).text for column in range(8)] for row in range(8)] == [
-            [str(each) for each in row] for row in exact
+            [str(value) for value in row] for row in exact
         ]
         assert d.at(8 * i, (8 * i + 8) % 32).role == "blank"
 
