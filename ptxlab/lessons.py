@@ -9,13 +9,14 @@ or a hint; no hint states the answer.
 
 `LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
 which exercises are done, and `forget` starts the course again. `course_map` draws what builds on what, for
-the whole course or for one of the `TRACKS`. `say` prints long sentences.
+the whole course or for one of the `TRACKS`. `glossary` says what a word means. `say` prints long sentences.
 """
 
 from __future__ import annotations
 
 from .course.checking import Exercise
 from .course.course_map import CourseMap, course_map
+from .course.glossary import Glossary, Term, glossary
 from .course.progress_record import Progress, forget, progress, record
 from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
 from .errors import wrapped
@@ -27,13 +28,16 @@ __all__ = [
     "TRACKS",
     "CourseMap",
     "Exercise",
+    "Glossary",
     "Lesson",
     "Progress",
+    "Term",
     "Verdict",
     "check",
     "course_map",
     "exercise",
     "forget",
+    "glossary",
     "progress",
     "say",
 ]

@@ -12,6 +12,7 @@ from ptxlab.course.syllabus import SHAPES
 from ptxlab.lessons import LESSONS, Lesson
 
 from ..address import address, is_published
+from . import glossary
 from .markdown import link, table
 
 __all__ = ["contents", "prepared", "write"]
@@ -31,15 +32,19 @@ def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
         nbformat.write(notebook, folder / f"{lesson.file}.ipynb")
     write_atomically(folder / "contents.txt", contents())
+    glossary.write(folder)
 
 
 def prepared(lesson: Lesson, *, web: bool = False) -> nbformat.NotebookNode:
     """The notebook with a hidden cell that shows figures and Explorers without a kernel.
 
     Below the title are links to places where it can be run; the cell that installs ptxlab on Colab becomes a
-    plain import.
+    plain import. The first use of each word of the glossary has a note.
     """
     notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    for cell, text in zip(prose, glossary.with_notes([cell.source for cell in prose], lesson), strict=True):
+        cell.source = text
     heading, _, text = notebook.cells[0].source.partition("\n")
     notebook.cells[0].source = f"{heading}\n\n{_run_it(lesson, web)}\n{text}"
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
