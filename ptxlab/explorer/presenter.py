@@ -429,6 +429,7 @@ class QuizPanel:
         """Show the current question, verdict and score."""
         quiz = self._quiz
         if quiz is not None:
+            quiz.refresh()
             self._page_model.quiz, self.score = quiz.serialised(), quiz.score
         else:
             self._page_model.quiz = {}

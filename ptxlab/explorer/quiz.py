@@ -66,23 +66,28 @@ _PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibb
 
 @dataclass(frozen=True)
 class ShortQuestion:
-    """A question as teachers write it: ``where A[9][37]``; what is right depends on the matrices.
+    """A question before it is asked: its kind and what it is about; what is right depends on the matrices.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> ShortQuestion("where A[9][13]").ask(state).answers
+    >>> question = ShortQuestion("where", "A[9][13]")
+    >>> question.ask(state).answers
     ('lane 6 register 3', 'lane 6 a7')
+    >>> question.text
+    'where A[9][13]'
     """
 
-    text: str
+    kind: str
+    target: str
 
     @property
-    def kind(self) -> str:
-        return self.text.partition(" ")[0]
+    def text(self) -> str:
+        """The question as teachers write it."""
+        return f"{self.kind} {self.target}"
 
     def ask(self, state: ExplorerState) -> QuizQuestion:
         """Ask it about the matrices of a state; refused if they do not have what it is about."""
-        return KINDS[self.kind].ask(state, self.text.partition(" ")[2])
+        return KINDS[self.kind].ask(state, self.target)
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,7 @@ class Quiz:
         self.problem = ""  # why the last text is no answer
         self._asked: QuizQuestion | None = None  # about the matrices as they were
         self._changed = changed
+        self.refresh()
 
     def __repr__(self) -> str:
         return f"<Quiz: {len(self.questions)} questions about {self.state.ins.mnemonic}, {self.score} right>"
@@ -206,17 +212,11 @@ class Quiz:
             self.score = self.score.after_skipped()
         self.index += 1
         self.verdict, self.problem = None, ""
+        self.refresh()
         self._changed()
 
-    def _open_question(self) -> ShortQuestion:
-        if self.question is None:
-            raise PtxlabError("the quiz is over; ex.quiz() starts another")
-        if self.verdict is not None:
-            raise PtxlabError("this question has been answered; quiz.next() asks the next one")
-        return self.question
-
-    def serialised(self) -> dict[str, Any]:
-        """What the page shows, with the solution only after a verdict.
+    def refresh(self) -> None:
+        """Ask the open question about the matrices as they are now.
 
         Questions that an edit has made meaningless, e.g. about a cell that is no longer stored, are skipped.
         """
@@ -227,6 +227,16 @@ class Quiz:
             except PtxlabError:
                 self.score = self.score.after_skipped()
                 self.index += 1
+
+    def _open_question(self) -> ShortQuestion:
+        if self.question is None:
+            raise PtxlabError("the quiz is over; ex.quiz() starts another")
+        if self.verdict is not None:
+            raise PtxlabError("this question has been answered; quiz.next() asks the next one")
+        return self.question
+
+    def serialised(self) -> dict[str, Any]:
+        """What the page shows, with the solution only after a verdict."""
         verdict = {} if self.verdict is None else vars(self.verdict)
         return {
             "number": self.index + 1,
@@ -323,7 +333,7 @@ def _draw(state: ExplorerState, kind: str, random: np.random.Generator, name: st
         what = f"{kind} {name}".strip()
         takes = f"{kind} of {listing(names)}" if names else listing(kinds_of(state))
         raise PtxlabError(f"{state.ins.mnemonic} has no question {quoted(what)}; it can ask {takes}")
-    return ShortQuestion(f"{kind} {KINDS[kind].draw(state, random, name or str(random.choice(names)))}")
+    return ShortQuestion(kind, str(KINDS[kind].draw(state, random, name or str(random.choice(names)))))
 
 
 def parse_question(state: ExplorerState, text: str, random: np.random.Generator) -> ShortQuestion:
@@ -333,7 +343,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
     >>> random = np.random.default_rng(0)
     >>> parse_question(state, "what does lane 14 hold?", random)
-    ShortQuestion(text='holds lane 14 D')
+    ShortQuestion(kind='holds', target='lane 14 D')
     >>> parse_question(state, "where is it?", random)
     Traceback (most recent call last):
         ...
@@ -356,7 +366,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
     if not target or name in state.operation.names:
         return _draw(state, kind, random, name)
     with error_prefix(f"question {quoted(text)}"):
-        return ShortQuestion(KINDS[kind].ask(state, target).name)
+        return ShortQuestion(kind, KINDS[kind].ask(state, target).name.removeprefix(f"{kind} "))
 
 
 def saved_questions(state: ExplorerState, questions: Sequence[ShortQuestion]) -> list[dict[str, Any]]:

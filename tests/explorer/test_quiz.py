@@ -129,8 +129,12 @@ def wrong_answers(question: QuizQuestion) -> Iterator[str]:
         yield "2" if float(answers[0]) != 2 else "1"
 
 
+def short(text: str) -> ShortQuestion:
+    return ShortQuestion(*text.split(" ", 1))
+
+
 def answered(state: ExplorerState, question: str, answer: str) -> QuizVerdict:
-    return Quiz(state, [ShortQuestion(question)]).answer(answer)
+    return Quiz(state, [short(question)]).answer(answer)
 
 
 @each("mnemonic", one_in(4, list(FORMS)))
@@ -167,7 +171,7 @@ def test_shared_memory_and_c_are_not_asked_for_lanes() -> None:
     assert KINDS["where"].names(state) == KINDS["holds"].names(state) == ("A", "D")
     refuses("B is in shared memory: no lane holds it", choose_questions, state, "where B[0][0]")
     refuses("ask about D", choose_questions, state, "where C[0][0]")
-    question = ShortQuestion("where D[40][20]").ask(state)
+    question = ShortQuestion("where", "D[40][20]").ask(state)
     assert question.answers[0] == "thread 66 register 10"
     assert question.reason.startswith(
         "D[40][20] is d10 of lane 2 of warp 2 (thread 66): register 10, bits 31..0. "
@@ -182,7 +186,7 @@ def test_values_are_asked_where_few_products_are_added() -> None:
     assert "value" not in kinds_of(state)
     FillMatrix("A", "identity").apply(state)
     assert "value" in kinds_of(state)
-    question = ShortQuestion("value D[3][5]").ask(state)
+    question = ShortQuestion("value", "D[3][5]").ask(state)
     assert question.answers == (str(int(state.values("B")[3, 5])),)
     assert question.masked == (("D", 3, 5),)
     (chosen,) = choose_questions(state_of(S4), "value D[3][5]")
@@ -195,7 +199,7 @@ def test_the_selector_decides_where_metadata_is_read() -> None:
     for selector in (0, 1):
         state = state_of(name)
         SetOption("selector", selector).apply(state)
-        question = ShortQuestion("where E[3] chunk 2").ask(state)
+        question = ShortQuestion("where", "E[3] chunk 2").ask(state)
         assert f"selector {selector}" in question.text
         places.append(question.answers)
         judge_independently(state, question)
@@ -226,7 +230,7 @@ def test_a_zero_that_is_not_stored_is_not_asked_for() -> None:
     ],
 )
 def test_questions_as_teachers_write_them(text: str, expected: str) -> None:
-    question = ShortQuestion(expected)
+    question = short(expected)
     assert choose_questions(state_of(S4), [text]) == choose_questions(state_of(S4), text) == (question,)
     assert (
         choose_questions(state_of(S4), [question]) == choose_questions(state_of(S4), question) == (question,)
@@ -347,6 +351,7 @@ def test_an_edit_after_the_answer_leaves_what_was_asked() -> None:
             quiz.answer(answer)
         before = quiz.serialised()
         moved.apply(state)
+        quiz.refresh()
         after = quiz.serialised()
         assert after == before if answers else after["number"] == 2
 

@@ -57,7 +57,7 @@ export function makeTextInput(parent, classes, attributes = {}) {
   });
 }
 
-// What the key or pointer means is dealt with here.
+// Stops an event: neither the browser nor another part of the page acts on it.
 /** @param {Event} event */
 export function consume(event) {
   event.preventDefault();
@@ -105,13 +105,13 @@ export function paint(node, [background, text]) {
   node.style.color = text;
 }
 
-// A list, or an input, with its label before it.
+// A list with its label before it.
 /** @param {HTMLElement} parent @param {string} label @param {Record<string, string | number>} attributes */
 export function makeSelect(parent, label, attributes) {
   return make("select", "", makeLabel(parent, label), { "aria-label": label, ...attributes });
 }
 
-// Its keys are its own.
+// An input for a number, with its label before it. Keys pressed in it do not reach the Explorer.
 /** @param {HTMLElement} parent @param {string} label @param {Record<string, string | number>} attributes */
 export function makeNumberInput(parent, label, attributes) {
   const box = makeLabel(parent, label);

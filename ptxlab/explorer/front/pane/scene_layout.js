@@ -16,46 +16,57 @@ import {
   MIN_ROW,
 } from "./draw_pane.js";
 
-// Distances in pixels.
-// between A and D
+// All lengths are in pixels.
+
+// The gap between A and D.
 const GAP = 14;
-// between B and the matrices below it
+// The gap between B and the matrices below it.
 const BETWEEN_ROWS = 8;
+// The gap between the products of an instruction that has several.
 const BETWEEN_PRODUCTS = 8;
-// left and right of the digits of a cell, together
+// The space left and right of the digits of a cell, together.
 const PADDING = 5;
-// above and below the digits of a cell, together
+// The space above and below the digits of a cell, together.
 const ROW_PADDING = 5;
-// Heights in pixels.
-// of a matrix's name
+// The space right of the last matrix.
+const RIGHT_EDGE = 6;
+
+// The height of a matrix's name.
 const CAPTION = 22;
-// of a matrix's name and its column numbers
+// The height of a matrix's name and its column numbers.
 const HEAD = CAPTION + GUTTER.top;
-// of C while it is zero
+// The height of C while it is zero.
 const STRIP = 22;
-// of the line about what is pointed at
+// The height of the line about what is pointed at.
 const STATUS = 40;
-// of the button below the timeline
+// The height of the button below the timeline.
 const TRACE_BUTTON = 30;
-// The timeline's height is planned whatever it says now, so that cells do not shrink when it says more.
+// The height planned for the timeline whatever it says now, so that cells do not shrink when it says more.
 export const TIMELINE = 60;
-// of what a notebook shows above and below the Explorer
+// The height of what a notebook shows above and below the Explorer.
 const AROUND = 40;
-// of a scene
+// The least height of a scene.
 const MIN_HEIGHT = 260;
-// that is planned for in a frame which is as high as its content
+// The least height of the view in a frame, which may be only as high as its content.
 const MIN_VIEW = 560;
-// A scene up to LOW shows one matrix while the memory view is open below it; HIGHER is what it may grow by, so
-// that the matrix shows its digits.
+// A scene up to LOW shows one matrix while the memory view is open below it. It may grow by HIGHER, so that the
+// matrix shows its digits.
 const LOW = 330;
 const HIGHER = 48;
-// Widths in pixels.
-// of lanes and registers beside the scene
+
+// The width of lanes and registers beside the scene.
 const BESIDE = 428;
-// of a scene that has lanes and registers beside it
+// The least width of a scene that has lanes and registers beside it.
 const MIN_SCENE = 400;
-// of the Explorer, below which tools move into a box
+// An Explorer narrower than this has its tools in a box.
 export const STACKED = 600;
+// The padding of the Explorer in full screen, above and below it and at its sides, together.
+const FULLSCREEN_PADDING = { high: 20, wide: 32 };
+// The margins of an output of a notebook, above and below the Explorer together, at most. What is higher than
+// the Explorer by more than this holds other outputs.
+const OUTPUT_MARGIN = 40;
+// A scrolling part of a page is the view if it is higher than this: a notebook, and no box on it.
+const MIN_SCROLLER = 200;
 // Digits of this size are read with ease.
 const DIGITS = 13;
 // Bits of an element in one row, where bits are drawn one by one.
@@ -80,7 +91,7 @@ const PASSES = 3;
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
 /** @param {App} app */
 export function viewHeight({ root, model }) {
-  if (document.fullscreenElement === root) return root.clientHeight - 20;
+  if (document.fullscreenElement === root) return root.clientHeight - FULLSCREEN_PADDING.high;
   let view = window.innerHeight;
   for (const node of scrollers(root)) view = Math.min(view, node.clientHeight);
   if (window.self !== window.top) view = Math.max(view, MIN_VIEW);
@@ -100,9 +111,10 @@ export function scrollers(root) {
   const nodes = /** @type {HTMLElement[]} */ ([]);
   for (let node = root.parentElement; node && node !== document.body; node = node.parentElement) {
     // an output is as high as what is in it, and does not scroll
-    const scrolls = node.scrollHeight > node.clientHeight + 1 || node.clientHeight > root.offsetHeight + 40;
-    if (/auto|scroll/.test(getComputedStyle(node).overflowY) && scrolls && node.clientHeight > 200)
-      nodes.push(node);
+    const scrolls =
+      node.scrollHeight > node.clientHeight + 1 || node.clientHeight > root.offsetHeight + OUTPUT_MARGIN;
+    const isHigh = node.clientHeight > MIN_SCROLLER;
+    if (/auto|scroll/.test(getComputedStyle(node).overflowY) && scrolls && isHigh) nodes.push(node);
   }
   return nodes;
 }
@@ -110,7 +122,7 @@ export function scrollers(root) {
 // Whether lanes and registers stand beside the scene, and not below it.
 /** @param {App} app */
 const isBeside = ({ layoutWidth, root }) =>
-  layoutWidth - (document.fullscreenElement === root ? 32 : 0) >= MIN_SCENE + BESIDE;
+  layoutWidth - (document.fullscreenElement === root ? FULLSCREEN_PADDING.wide : 0) >= MIN_SCENE + BESIDE;
 
 // Plans the scene for the width and height of the view, and shows it as the camera sees it.
 /** @param {App} app */
@@ -189,7 +201,7 @@ function planOne(app, plan, height) {
   const around = HEAD + CAPTION + BETWEEN_ROWS + count.gaps;
   const needed = rows * least + around + 1;
   const high = needed <= height + HIGHER ? Math.max(height, needed) : height;
-  const room = { width: width - GUTTER.left - 6 - count.gaps, height: high - around };
+  const room = { width: width - GUTTER.left - RIGHT_EDGE - count.gaps, height: high - around };
   const cells = {
     ...whole,
     [across]: Math.min(room.width / columns, WIDEST * legible[across]),
@@ -264,9 +276,11 @@ function countCells(content, isAbove) {
     b: B.rows + (SFB ? SFB.rows : 0),
     m: A.rows,
     gaps,
-    tiers: content.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
-    isAbove, // or left of B
-    aboveA: Boolean(stored) || isAbove, // compressed A or C is above A
+    // C is below D, or left of B
+    tiers: content.isUnfolded("C") && !isAbove ? 2 : 1,
+    isAbove,
+    // compressed A or C is above A
+    aboveA: Boolean(stored) || isAbove,
   };
 }
 
@@ -329,7 +343,7 @@ const heightOf = (extent) => aboveD(extent) + extent.tiers * extent.m;
 function roomIn(content, width, height, { tiers, isAbove }) {
   const strip = (tiers > 1 ? HEAD : STRIP) + BETWEEN_ROWS;
   return {
-    width: width - 2 * GUTTER.left - GAP - 6,
+    width: width - 2 * GUTTER.left - GAP - RIGHT_EDGE,
     height: height - 2 * (HEAD + BETWEEN_ROWS) - (content.matrices.C && !isAbove ? strip : 0),
   };
 }
@@ -339,7 +353,8 @@ function roomIn(content, width, height, { tiers, isAbove }) {
 function sceneHeight(app, count, legible, beside, legend) {
   const memory = app.memory.layout() + app.tensor.layout();
   const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
-  const below = STATUS + legend + (app.content.quiz.data ? 0 : timeline); // which a question hides
+  // a question of the quiz hides the timeline
+  const below = STATUS + legend + (app.content.quiz.data ? 0 : timeline);
   const around = Math.max(AROUND, beside ? linesAbove(app) : 0);
   const view = viewHeight(app) - app.scene.stage.offsetTop - memory - around;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
