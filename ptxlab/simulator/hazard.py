@@ -260,8 +260,8 @@ _KINDS = (
         "An address is not a multiple of what the access takes; this ends the simulation",
         "an address that is a multiple",
         "memcheck",
-        published='the PTX ISA, "Addresses as Operands"; a GPU ends such kernels, but an H200 carries on after a '
-        "cp.async with a src-size, and copies other bytes",
+        published='the PTX ISA, "Addresses as Operands"; a GPU ends such kernels, but an H200 carries on '
+        "after a cp.async with a src-size, and copies other bytes",
         found_in=("device_memory.py",),
     ),
     HazardKind(
