@@ -85,13 +85,13 @@ STOPS = {
     "they are copied just like A and B: 512 bytes for every 64 along K. The fence hands everything over to "
     "the async proxy, for `cp` as well as `mma`.",
     ("tensor memory", "// Tensor memory:"): "64 columns are allocated. The kernel decides what is where: D "
-    "first, then 16 columns for the scale factors of A and 16 for those of B.",
+    "first, then 16 columns for the scale factors of A and 16 for the scale factors of B.",
     ("scales", "// Scales: each"): "One thread issues eight copies. The descriptor says that rows of 16 "
     "bytes are contiguous; `warpx4` makes the four copies in tensor memory. No thread has seen a scale "
     "factor.",
-    ("products", "// Products: 64"): "The same thread goes on at once. Each product gets two more addresses "
-    "than `kind::f16` takes, the columns of its scale factors. The descriptor `0x08080480` is the same for "
-    "all: with nvfp4 both ids are 0.",
+    ("products", "// Products: 64"): "The same thread continues immediately. Each product gets two more "
+    "addresses than `kind::f16` takes, the columns of its scale factors. The descriptor `0x08080480` is the "
+    "same for all: with nvfp4 both ids are 0.",
     ("wait", "// All wait"): "The mbarrier signals the end of the products, and they come after the copies: "
     "one wait is enough for both.",
     ("epilogue", "// The epilogue"): "D leaves tensor memory, and the second level is applied: one "
@@ -278,10 +278,10 @@ def _fault(answer: object) -> Sentences:
         "without any error.",
         when(submitted == _LEFT_OVER): "That is the descriptor that the kernel has.",
         when(not 0 <= submitted < 1 << 32): "A descriptor has 32 bits.",
-        when(submitted == right | 1 << 23): "That changes the type of the scales to `ue8m0`. Those of nvfp4 "
-        "are `ue4m3`, with code 0.",
-        when(submitted >> 27 & 3 != 1): "M is right as it was: bit 27 is 128 in both formats, as 8 x 16 "
-        "from bit 24 on or as 1 x 128.",
+        when(submitted == right | 1 << 23): "That changes the type of the scales to `ue8m0`. The scales of "
+        "nvfp4 are `ue4m3`, with code 0.",
+        when(submitted >> 27 & 3 != 1): "M is right as it was: bit 27 is 128 in both formats, as 8 in "
+        "units of 16 or as 1 in units of 128.",
         when(submitted & 0x30): "Bits 4 and 5 are still not 0. What are they with `kind::f16`, and what are "
         "they here?",
         otherwise: "Too much has changed. Read the old one as `kind::mxf4nvf4`, field by field: which of "
@@ -336,8 +336,8 @@ def _capstone(answer: object) -> Sentences:
         when(added == a * b): "The places are right. That is the product of the elements without their "
         "scales.",
         when(added == -a * x * b * y): "The places are right. Bit 3 of an `e2m1` is its sign.",
-        when(added in (a * x * b, a * b * y)): "The places are right. Both elements have a scale, that of A "
-        "and that of B.",
+        when(added in (a * x * b, a * b * y)): "The places are right. Both elements have a scale, one from A "
+        "and one from B.",
         otherwise: "The places are right. `e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 are codes 0 to 7, and bit 3 is "
         "the sign. `ue4m3`: four bits of exponent with bias 7, then three of fraction.",
     }

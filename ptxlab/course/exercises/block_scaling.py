@@ -224,7 +224,7 @@ def _scaled_product(answer: object) -> Sentences:
         "of each, and C is added without scaling.",
         when(submitted == expected - ADDED): "The product is right, but C is still missing.",
         when(submitted == sum(products) * (size + ADDED)): "C has no scale: only A and B are scaled.",
-        when(submitted == size * sum(SCALES_A) + ADDED): "That uses only the scales of A. B has scales too.",
+        when(submitted == size * sum(SCALES_A) + ADDED): "That uses only the scales of A. B also has scales.",
         when(combined): "Block 0 of the row is multiplied only by block 0 of the column: the scales of "
         "different blocks are never combined.",
         when(submitted == sum(products) + ADDED): "That is one product of each block plus C. How many "
@@ -273,9 +273,10 @@ def _place_a(answer: object) -> Sentences:
     expected = (right.lane, right.element)
     return {
         correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the scales "
-        f"of row {ROW % 8} and the second those of row {ROW}; block {block} is byte {right.element}.",
+        f"of row {ROW % 8} and the second the scales of row {ROW}; block {block} is byte {right.element}.",
         when(submitted == (upper.lane, upper.element)): f"That lane has the scales of row {ROW - 8}. "
-        "Within a quad one lane has those of one row, its neighbour those of the row eight below.",
+        "Within a quad, one lane has the scales of one row, and its neighbour has the scales of the row "
+        "eight below.",
         when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the scales when "
         "thread-id-a is 1; here it is 0.",
         when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "

@@ -219,8 +219,8 @@ def _instructions(answer: object) -> Sentences:
         when(n == columns and number == 4 * count): "All four warps execute one `wgmma` together: the margin "
         "counts it four times, the tensor core once.",
         when(n == columns and number == count // (k // depth)): "That is one iteration.",
-        when(n == 64 and number == 2 * count): "As many `m64n64k16` would do, too. But n goes up to 256, and "
-        "Triton takes all columns of the tile at once.",
+        when(n == 64 and number == 2 * count): "As many `m64n64k16` would also do. But n goes up to 256, and "
+        "Triton takes all columns of the tile in one instruction.",
         when(n != columns): f"n is the number of columns of one `wgmma`. The tile has {columns}, and `wgmma` "
         "can have up to 256.",
         otherwise: "Divide: rows by 64, BK by 16, K by BK. Then multiply.",
@@ -330,7 +330,7 @@ def _barrier(answer: object) -> Sentences:
     return {
         correct(not race and line == SEEN): "Now every warp has loaded `count` before thread 0 changes it. "
         "The barrier belongs between the last read and the write.",
-        correct(not race): "That works as well: all warps have loaded the same `count`, so they all come "
+        correct(not race): "That also works: all warps have loaded the same `count`, so they all come "
         "to this barrier, and only then does thread 0 change it.",
         when(line == xchg): "Too late: thread 0 may have changed `count` before another warp loads it.",
         when(line < SEEN): "Before the load it separates nothing: the load and the exchange both come after "

@@ -467,8 +467,8 @@ def _in_a_tiled_mma(answer: object) -> Sentences:
         "along n first; CuTe goes down the rows first.",
         when(submitted == (thread, value % 4)): "The thread is right, and so is the value inside m16n8. How "
         "many m16n8 of this warp come before?",
-        when(submitted[0] == thread): "The thread is right. Each m16n8 takes four values: those of the "
-        "first, then those of the one below it.",
+        when(submitted[0] == thread): "The thread is right. Each m16n8 takes four values: first the "
+        "values of the upper one, then the values of the one below it.",
         when(submitted[1] == value): "The value is right. The thread is 32 * warp + lane.",
         otherwise: f"Which m16n8 is it: row {row} // 16, column {column} // 8? The two numbers modulo 2 and "
         "modulo 4 are the warp's place; what is left says how often the warps have begun again.",

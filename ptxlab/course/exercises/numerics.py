@@ -336,8 +336,8 @@ def _in_steps(answer: object) -> Sentences:
         when(submitted == (two, one)): "It is the other way round: one step adds both ones together.",
         when(submitted == (exact, exact)): "On sm_80 the result of the first step is converted to float32 "
         "before the second step begins.",
-        when(submitted == (two, two)): "On sm_90 both ones are in the same step. Is their sum truncated, "
-        "too?",
+        when(submitted == (two, two)): "On sm_90 both ones are in the same step. Is their sum also "
+        "truncated?",
         when(any(value % 2 for value in submitted)): "Above 2^24 float32 has only even numbers, and the "
         "result of each step is a float32 number.",
         when(submitted[0] == one): "sm_90 is right. For sm_80 do it in two steps, and truncate the result "
@@ -395,7 +395,7 @@ def _two_chips(answer: object) -> Sentences:
         when(lost): "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; "
         "a tiny product can come from two small factors.",
         when(uneven): "They agree. Your row and your column are not equally long: the missing numbers are "
-        "zeros, so their products are zero, too.",
+        "zeros, so their products are also zero.",
         when(len(terms) < 2): "With a single term nothing needs to be aligned: you need a large term and a "
         "small one.",
         when(on_sm80 == [value for value, _ in terms]): "Both chips keep every bit of all your terms. "
@@ -505,16 +505,16 @@ _MISTAKES: dict[_StepModel, str] = {
     _StepModel(terms="floor"): "Negative terms come out too far from zero: `floor` rounds down, but "
     "truncation goes *toward zero*, for both signs.",
     _StepModel(result="nearest"): "You round the result to nearest. On a tensor core an f32 result is "
-    "truncated toward zero, too.",
+    "also truncated toward zero.",
     _StepModel(result="exact"): "The sum of the truncated terms is right, but it has too many bits: D is a "
     "float32, truncated to 23 fraction bits.",
     _StepModel(terms="exact", result="nearest"): "You add exactly and round to nearest. First each term is "
-    "truncated, and at the end the sum is truncated, too.",
+    "truncated, and at the end the sum is also truncated.",
     _StepModel(fraction_bits=24): "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in "
     "front of them.",
     _StepModel(result_below_terms=True): "The final truncation is counted from the exponent of the *sum*. It "
     "may be smaller or larger than the largest exponent of the terms.",
-    _StepModel(truncate_c=False): "C is a term like the others: it is truncated, too.",
+    _StepModel(truncate_c=False): "C is a term like the others, so it is also truncated.",
     _StepModel(aligned_bits=24): "That is the sum of Ampere: 24 bits. sm_90 keeps one more.",
     _StepModel(aligned_bits=23): "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.",
     _StepModel(normalise_products=True): "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 "

@@ -94,7 +94,7 @@ def _operand_number(answer: object) -> Sentences:
         correct(right and submitted == expected): f"%0 to %{d - 1} are D, the next {a} are A, and then come "
         f"the {b} registers of B.",
         when(submitted == expected + 1): "The numbers begin with %0, not with %1.",
-        when(submitted == a + 1): "Operands that are written come first: D has numbers as well.",
+        when(submitted == a + 1): "Operands that are written come first: D also has numbers.",
         when(submitted == expected - 1): "That is `b[0]`: b is counted from 0.",
         when(submitted in range(d, d + a)): "That is one of A. The order is D, A, B, C, as in PTX.",
         when(submitted in range(d + a + b, d + a + b + F16.c.registers)): "C comes last: the order is D, A, "

@@ -127,9 +127,9 @@ STOPS = {
     ("alloc", "// Allocate"): "All threads of warp 0 execute `alloc`, which writes the address to shared "
     "memory. Then the block declares that it will not allocate again, so other blocks on the SM need not "
     "wait for it.",
-    ("hand over", "// One arrival"): "The mbarrier expects one arrival, that of `commit`. After the barrier "
-    "of the block all threads may read the address. The two fences order what happens in tensor memory "
-    "before and after it.",
+    ("hand over", "// One arrival"): "The mbarrier expects one arrival, which comes from `commit`. After "
+    "the barrier of the block all threads may read the address. The two fences order what happens in "
+    "tensor memory before and after it.",
     ("where things are", "own_lanes ="): "Each warp adds its own lanes to an address. Both descriptors are a "
     "constant, without a swizzle, and the address of the tile in units of 16 bytes. Then a loop begins, "
     "with one product in each iteration.",
@@ -140,11 +140,11 @@ STOPS = {
     "of C is there.",
     ("mma", "// One thread"): "`elected` picks one thread of warp 0. It has everything: the address of D, "
     "two descriptors of shared memory, the instruction descriptor, and whether to add C. `commit` follows "
-    "at once.",
+    "immediately.",
     ("wait", "wait(barrier"): "All threads wait. An mbarrier counts phases, whose parity changes from one "
     "product to the next.",
     ("D", "// D to"): "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is "
-    "simple, and slow: a real kernel loads 32 or more columns at once and waits for all of them.",
+    "simple but slow: a real kernel loads 32 or more columns at once and waits for all of them.",
     ("dealloc", "if (warp == 0)"): "When all threads have loaded, warp 0 frees the columns.",
 }
 PARTS = [name for name, _ in STOPS]
@@ -181,8 +181,8 @@ def _build(answer: object) -> Sentences:
     m, n = _WANTED.m, _WANTED.n
     types = _WANTED.code & 0xFFFF
     return {
-        correct(number == _WANTED.code): f"{n} / 8 = {n // 8} from bit 17 on, {m} / 16 = {m // 16} from bit "
-        "24 on, and a 1 for each of the three types, at bits 4, 7 and 10. A kernel usually has it as a "
+        correct(number == _WANTED.code): f"{n} / 8 = {n // 8} begins at bit 17, {m} / 16 = {m // 16} begins "
+        "at bit 24, and each of the three types is a 1, at bits 4, 7 and 10. A kernel usually has it as a "
         "constant.",
         when(number == types | n << 17 | m << 24): "M and N are not stored as they are: units of 16, and of "
         "8.",
@@ -260,7 +260,7 @@ def _order(answer: object) -> Sentences:
         return {
             correct(True): "Three of them are easily forgotten, since a kernel often gives the right "
             "numbers without them: the fence for the async proxy, the fence after the wait, and `wait::ld`. "
-            "`dealloc` is easily forgotten, too; then expect the next blocks to hang in `alloc`."
+            "`dealloc` is also easily forgotten; then expect the next blocks to hang in `alloc`."
         }
     return {
         when(order == tuple(range(len(_SHUFFLED)))): "That is the order in the list. What comes first, and "

@@ -117,7 +117,7 @@ def scale_words(n: int) -> Picture:
         "tcgen05: words read from registers": 0.0,
     }
     notes = (
-        "a word is four scales: those of a row of A, or of a column of B",
+        "a word is the four scales of a row of A or of a column of B",
         f"mma.sync: {count} instructions, each with {mma.m} words of A and {mma.n} of B; tcgen05: one",
     )
     title = f"Scales of a product of 128 x {n} x 64, nvfp4"
@@ -153,7 +153,7 @@ def kinds() -> Picture:
             str(form.k // (form.scale_vec or 1)),
         ]
     columns = ["elements", "scales", "K", "scales\nof a row", "elements\nof a scale"]
-    notes = ("sm_103 has K = 96 too, sm_107 K = 128 and scales of ue5m3",)
+    notes = ("sm_103 also has K = 96, sm_107 K = 128 and scales of ue5m3",)
     return table(texts, columns, "Kinds of tcgen05.mma with block scales", notes)
 
 

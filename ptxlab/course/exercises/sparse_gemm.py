@@ -348,7 +348,7 @@ def _find_word(answer: object) -> Sentences:
         when(lane != expected[2]): f"The warp is right. It is row {_ROW % 16} and chunk {_COLUMN // 4 % 16} "
         "of the warp: set the slider to a lane, and point at that chunk.",
         otherwise: "The word is right. Its low 16 bits are four chunks of the upper row, its high 16 bits "
-        "those of the row 8 further down.",
+        "four chunks of the row 8 further down.",
     }
 
 

@@ -164,7 +164,7 @@ def encode(answer: object) -> Sentences:
             when(all(map(_keeps, reversed(nibbles), kept))): "The nibbles are right, but in reverse order: "
             "chunk 0 belongs in the lowest four bits.",
             when(good[0] and not any(nibbles[1:])): "The nibble of chunk 0 is right, but nothing else is "
-            "there. Each chunk has its own four bits, above those of the chunk before.",
+            "there. Each chunk has its own four bits, above the four bits of the chunk before.",
             when(nibble in (0, 5, 10, 15)): f"Chunk {chunk} is `{shown}` and got 0b{nibble:04b}, with two "
             "equal indices. A nibble must name two different pairs, even if they are all zero.",
             when(nibble in PAIRS.unordered and nibble not in PAIRS.nibbles): f"Chunk {chunk} is `{shown}`, "

@@ -179,12 +179,12 @@ def metadata_lane(answer: object) -> Sentences:
     return {
         correct(not first): "The warp gives 32 threads, and the row modulo 8 gives four of them; bit 0 "
         "of the thread tells which of the two rows it has, bit 1 which half of the row.",
-        when(not (table != expected % 32).any()): "That is right inside each warp. The threads of the "
-        "warpgroup are numbered on from warp to warp.",
+        when(not (table != expected % 32).any()): "That is right inside each warp. The numbers of the "
+        "threads continue from warp to warp.",
         when(not (table != group + 2 * lower + right).any()): "The two bits are exchanged: the first and "
         "second lane of a group have the two *rows*, the third and fourth have the other half of these rows.",
         when(not (table != group + lower).any()): f"Look at {first}: the other two lanes of the four have "
-        "the right half of a row, from chunk 8 on.",
+        "the right half of a row, which begins at chunk 8.",
         when(not (table != group + 2 * right).any()): f"Look at {first}: the odd lanes have row groupID + 8.",
         when(not (table // 4 != expected // 4).any()): "The group of four is always right. Look at "
         f"{first}: which of the two rows, and which half of it?",

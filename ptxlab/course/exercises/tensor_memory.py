@@ -183,11 +183,11 @@ def _columns(answer: object) -> Sentences:
         "two has finished: the instruction blocks, it does not fail.",
         when(needed == _WIDTH + _DEPTH // 2): "There are two accumulators.",
         when(needed == 2 * _WIDTH + _DEPTH): "A is f16: two of its elements share a word of 32 bits.",
-        when(needed == 2 * _WIDTH): "Those are the accumulators. A is there too.",
+        when(needed == 2 * _WIDTH): "Those are the accumulators. A is also there.",
         when(needed != right): f"A row of D takes {_WIDTH} words of its lane, one for each f32; a row of A "
         "takes half as many words as it has elements.",
-        when(allocated == right): "The first is right. But `tcgen05.alloc` takes only powers of two from 32 "
-        "on.",
+        when(allocated == right): "The first is right. But `tcgen05.alloc` takes only powers of two, at "
+        "least 32.",
         when(allocated != power): "The first is right. Which is the next power of two?",
         otherwise: f"The first two are right. How many times do {power} columns fit into {COLUMNS}?",
     }
@@ -243,12 +243,12 @@ def _places(answer: object) -> Sentences:
         f"its 16; all {_N} columns are side by side.",
         when(pairs[1] == pairs[0]): "M = 64 is right. With `.ws` no lane is left free: half of the columns "
         "are below the others.",
-        when(pairs[1] == (_ROW, _COL)): f"M = 64 is right. With `.ws`, columns {_N // 2} and on are in "
-        "lanes 64 and on.",
-        when(not second and pairs[1][0] == expected[1][0]): f"The lane is right. Columns {_N // 2} and on "
-        "begin at column 0 of tensor memory again.",
-        when(not second): f"M = 64 is right. With `.ws`: rows in lanes 0 to 63; columns from {_N // 2} on "
-        "in lanes 64 to 127.",
+        when(pairs[1] == (_ROW, _COL)): f"M = 64 is right. With `.ws`, columns {_N // 2} and above are "
+        "in lanes 64 and above.",
+        when(not second and pairs[1][0] == expected[1][0]): f"The lane is right. Columns {_N // 2} and "
+        "above begin at column 0 of tensor memory again.",
+        when(not second): f"M = 64 is right. With `.ws`: rows in lanes 0 to 63; columns {_N // 2} and "
+        "above in lanes 64 to 127.",
         when(pairs[2] == pairs[1]): "Both with M = 64 are right. With M = 32 there are four groups of "
         "columns, a quarter each.",
         when(pairs[2][0] == expected[2][0]): f"All lanes are right. Each quarter of the {_N} columns begins "

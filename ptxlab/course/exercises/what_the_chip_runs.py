@@ -331,7 +331,7 @@ def _emulate_u4(answer: object) -> Sentences:
         "the other elements?",
         when((submitted == low + high).all()): "All products are there, but C is not.",
         when((submitted == low + high + 2 * c).all()): "All products are there, but C was added twice: let "
-        "one of the two start from zero, or pass its D on.",
+        "one of the two start from zero, or pass its D to the other.",
         when((submitted == 2 * low + c).all()): "Both products use the low halves. In Python `a & mask >> "
         "4` shifts the mask, not the result: add parentheses.",
         when((submitted == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()): "The high halves were "
@@ -387,7 +387,7 @@ def _wgmma_targets(answer: object) -> Sentences:
     return {
         correct(submitted == expected): "wgmma is an architecture-specific feature of Hopper: only the "
         "target with the letter a has it, and no later chip does.",
-        when(promised): "The plain target of Hopper promises only what all later chips will have too. Is "
+        when(promised): "The plain target of Hopper promises only what all later chips will also have. Is "
         "wgmma such a thing?",
         when(later): "The letter a means a feature of this chip alone. So the next chip need not have it.",
         when("sm_80" in submitted): "wgmma came with Hopper; sm_80 is Ampere.",

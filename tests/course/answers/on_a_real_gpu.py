@@ -88,7 +88,7 @@ RIGHT: list[tuple[str, Any]] = [
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
     ("24.1", 10, "begin with %0"),
-    ("24.1", 5, "D has numbers"),
+    ("24.1", 5, "D also has numbers"),
     ("24.1", 8, "counted from 0"),
     ("24.1", 7, "one of A"),
     ("24.1", 13, "C comes last"),

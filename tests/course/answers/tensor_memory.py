@@ -22,7 +22,7 @@ RIGHT: list[tuple[str, Any]] = [
 WRONG: list[tuple[str, Any, str]] = [
     ("26.1", (128, 128, 4), "two accumulators"),
     ("26.1", (256, 256, 2), "share a word"),
-    ("26.1", (192, 256, 2), "A is there too"),
+    ("26.1", (192, 256, 2), "A is also there"),
     ("26.1", (100, 128, 4), "one for each f32"),
     ("26.1", (224, 224, 2), "powers of two"),
     ("26.1", (224, 512, 1), "next power"),
@@ -38,7 +38,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("26.3", (42, 100, 85, 36, 117, 4), "every second lane"),
     ("26.3", (53, 100, 85, 36, 117, 4), "number 5 of its 16"),
     ("26.3", (37, 100, 37, 100, 117, 4), "no lane is left free"),
-    ("26.3", (37, 100, 21, 100, 117, 4), "in lanes 64 and on"),
+    ("26.3", (37, 100, 21, 100, 117, 4), "in lanes 64 and above"),
     ("26.3", (37, 100, 85, 100, 117, 4), "begin at column 0"),
     ("26.3", (37, 100, 64, 0, 117, 4), "rows in lanes 0 to 63"),
     ("26.3", (37, 100, 85, 36, 85, 36), "four groups"),
