@@ -27,7 +27,7 @@ STEPS = {
     "bar.sync": "__syncthreads(): waits until all threads have come this far",
     "mov d": "every thread sets its registers of D",
     "wgmma.fence": "orders earlier accesses to the registers of A and D before those of wgmma",
-    "wgmma.mma_async": "starts D = A B + D, and returns at once",
+    "wgmma.mma_async": "starts D = A B + D, and returns immediately",
     "wgmma.commit_group": "puts the products started so far into a group",
     "other work": "for example, load the next tile",
     "wgmma.wait_group 0": "waits until all groups are complete",

@@ -69,7 +69,7 @@ _LEFT = {
     2: "left to do: with a causal mask, half of its work would be for nothing",
     3: "left to do: while K and V are being copied, nothing is multiplied",
     4: "left to do: mma is slower than wgmma, and waits for every softmax",
-    5: "left to do: little; cuDNN is here, too",
+    5: "left to do: little; cuDNN is about as fast",
 }
 #: The kernels that the lesson simulates, with the constants that make them small.
 SMALL: dict[int, dict[str, int]] = {
@@ -639,7 +639,7 @@ def _by_hand(answer: object) -> Sentences:
         "because each of its weights is now 2^(score - 5). The division by l can wait until the end.",
         when(near(4.0)): "The factor corrects *old* weights, 2^(score - 3), to 2^(score - 5). Do they grow?",
         when(near(factor, 4.5)): "l was not rescaled: its 2.5 was summed with m = 3.",
-        when(near(factor, total, 5.75)): "l is right. O was not rescaled: it is a sum of old weights, too.",
+        when(near(factor, total, 5.75)): "l is right. O was not rescaled: it is also a sum of old weights.",
         when(near(factor, 10.625)): "You multiplied the new weights with 2^(score - 3). The block's own "
         "maximum, 5, is the reference now.",
         when(near(factor, total, 4.4375 / 2.625)): "Nearly: that is O / l. The division comes at the very "

@@ -175,9 +175,9 @@ def _swizzle_function(answer: object) -> Sentences:
     wrong = [width for width in _WIDTHS if not right[width].all()]
     if not wrong:
         return {
-            correct(True): "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from "
-            "bit 7 on are XORed into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and "
-            "Swizzle<3,4,3>."
+            correct(True): "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits, "
+            "starting at bit 7, are XORed into those that start at bit 4. CuTe calls it Swizzle<1,4,3>, "
+            "Swizzle<2,4,3> and Swizzle<3,4,3>."
         }
     at = int(offsets[np.argmin(right[wrong[0]])])
     first = f"Look at offset {at} with width {wrong[0]}."
@@ -197,14 +197,14 @@ def _swizzle_function(answer: object) -> Sentences:
         when(is_like(always)): "That is the 128-byte swizzle for every width. How many bits do 64 and 32 "
         "use?",
         when(is_like(by_row)): f"{first} You took the row, offset // width. The swizzle takes bits of the "
-        "address, from bit 7 on, however wide a row is.",
+        "address, starting at bit 7, however wide a row is.",
         when(is_like(rotated)): f"{first} You rotated the chunks; an XOR exchanges them.",
         when(all((table[width] % _CHUNK != offsets % _CHUNK).any() for width in _WIDTHS)): f"{first} The "
         "four lowest bits, the byte in its chunk, never change.",
         when(right[128].all()): f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the "
-        "same ones: from bit 7 on, into bit 4 and up.",
-        otherwise: f"{first} Take the bits from bit 7 on, as many as the chunks of a row need, and XOR them "
-        "into the bits from bit 4 on.",
+        "same ones: starting at bit 7, into bit 4 and up.",
+        otherwise: f"{first} Take the bits that start at bit 7, as many as the chunks of a row need, and "
+        "XOR them into the bits that start at bit 4.",
     }
 
 
@@ -336,7 +336,7 @@ def _from_lanes(answer: object) -> Sentences:
         when(submitted == {_TO_LANE}): "If they had stayed in their lane, FP8 would need no shuffles. A "
         "lane of D holds two neighbours.",
         when(submitted == {lane + 2 for lane in expected}): "You read off columns 12 to 15. The register "
-        "has the four from 8 on: which are these?",
+        "has the four that begin with column 8: which are these?",
         when(len(submitted) != 2): "Four neighbours of a row, two in each lane: that makes two lanes.",
         when({lane // 4 for lane in submitted} != {_TO_LANE // 4}): "Rows stay in their group of four "
         "lanes: the row is lane // 4 before and after.",

@@ -133,7 +133,7 @@ def _read_s4(answer: object) -> Sentences:
         when(submitted in (sign_and_magnitude, sign_and_magnitude[::-1])): "You read the top bit as a minus "
         "sign and the rest as the magnitude, as in a float. Integers are in two's complement: subtract 16 "
         "instead.",
-        when(submitted == bytewise): "The two elements of each byte are exchanged: within a byte, too, the "
+        when(submitted == bytewise): "The two elements of each byte are exchanged: also within a byte, the "
         "low four bits come first.",
         when(any(not -8 <= number <= 7 for number in submitted)): "`s4` holds -8 to 7. A hexadecimal digit "
         "of 8 or more stands for that digit minus 16.",

@@ -462,7 +462,7 @@ def _leave(answer: object) -> Sentences:
         "disappear while TMA reads it, and a kernel that ends makes its writes visible anyway.",
         when(size == 0): "Nothing was stored.",
         when("race" in kinds): "The simulator found a race: TMA reads rows that other lanes or warps may not "
-        "have written yet. A fence makes a thread's own writes visible; it waits for nobody.",
+        "have written yet. A fence makes a thread's own writes visible; it does not wait for others.",
         when("missing proxy fence" in kinds and fenced): "Your fence does not cover all that was written. "
         "Before the barrier it makes visible what *the thread that executes it* has written, not what the "
         "others have: who executes it, and when?",

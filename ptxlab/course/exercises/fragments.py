@@ -299,13 +299,13 @@ def quads(answer: object) -> Sentences:
         correct(submitted == expected): f"Lane {LANE} is not below 16, so four rows are added. The masks "
         "keep bits where they are, so each one adds 1, 2, 4 or nothing.",
         when(submitted == (product, row - 4, col)): "Nearly: X is right, but the row is not always X. What "
-        "does the formula say from lane 16 on?",
+        "does the formula say for lanes 16 and up?",
         when(submitted == (product + 1, row, col)): "Right, but you counted the products from 1, as the "
         "manual does; count from 0.",
         when(submitted == (LANE // 4, row, col)): "Row and column are right. That is groupID; here two "
         "groups of four lanes, 16 apart, work on one product.",
         when(submitted == (product, stacked, col)): "That is the row in the picture, where all four are "
-        "stacked one below the other. Count rows within the product.",
+        "stacked vertically. Count rows within the product.",
         when(submitted[1:] == (col, row)): "The row and the column are exchanged.",
         when(submitted[1:] in ((row - 1, col), (row, 1), (row - 1, 1))): "A mask such as `i & 0b10` gives 0 "
         "or 2, not 0 or 1: the bit stays where it is.",

@@ -69,7 +69,7 @@ _LEFT = {
     9: "left to do: between two tiles of D, and while D is stored, nothing is multiplied",
     10: "left to do: neighbouring blocks read the same columns of B from L2, each for itself",
     11: "left to do: blocks at work read more rows and columns than L2 can hold",
-    12: "left to do: little; cuBLAS is here, too",
+    12: "left to do: little; cuBLAS is about as fast",
 }
 
 _SMS = 132
@@ -460,13 +460,13 @@ def _iteration(answer: object) -> Sentences:
     found = {(hazard.kind, hazard.opcode.startswith("cp.async")) for hazard in result.hazards}
     return {
         correct(not wrong.any() and not result.hazards and not drained): "A wait for this thread's part of "
-        "tile i, a barrier for everybody's, and the request. After the same barrier no thread reads tile i - "
-        "1 any more, so that its stage can be refilled: one barrier in each iteration is enough.",
+        "tile i, a barrier for all other parts, and the request. After the same barrier no thread reads "
+        "tile i - 1 any more, so that its stage can be refilled: one barrier in each iteration is enough.",
         when(
             not wrong.any() and not result.hazards
         ): "It is right, but every iteration waits for all copies, "
         "also for those of later tiles: nothing is left in flight. How many groups may still be?",
-        when(not groups): "Nobody waits for a copy: the warps multiply what may not have arrived.",
+        when(not groups): "No thread waits for a copy: the warps multiply what may not have arrived.",
         when(not counts["bar.sync"]): "`cp_async_wait` waits for the copies of this thread only. What about "
         "those of the others?",
         when(
@@ -475,7 +475,7 @@ def _iteration(answer: object) -> Sentences:
         when(
             ("race", True) in found
         ): "A thread requests a tile while another warp may still multiply what is "
-        "in that stage. Which tile was there, and after which of your lines has everybody done with it?",
+        "in that stage. Which tile was there, and after which of your lines have all warps done with it?",
         when(("race", False) in found): "A warp reads a part of tile i that a thread of the other one has "
         "copied. That thread has waited for it; but how does this warp know?",
         when(("missing wait", True) in found): "A copy goes into a stage that an earlier copy may still be "

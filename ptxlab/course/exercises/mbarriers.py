@@ -262,7 +262,7 @@ MISTAKES = {
         "2048 + 256",
         "2048",
         "Phase 0 ends as soon as A is there, so the threads may multiply a B that has not come yet. The "
-        "bytes of B, when they come, count in phase 1, which nobody announced them for: it never ends.",
+        "bytes of B, when they come, count in phase 1, for which they were not announced: it never ends.",
     ),
     "too many bytes": BarrierMistake(
         TWO_TILES,
@@ -274,13 +274,13 @@ MISTAKES = {
         TWO_TILES,
         "mbarrier_init(&full, 1)",
         "mbarrier_init(&full, 128)",
-        "All bytes are there, but 127 arrivals are pending. Waiting is not arriving.",
+        "All bytes are there, but 127 arrivals are pending. A wait is not an arrival.",
     ),
     "same parity again": BarrierMistake(
         TWO_TILES,
         "mbarrier_wait(&full, i)",
         "mbarrier_wait(&full, 0)",
-        "The second wait(0) comes at the end of phase 1, or while it goes on. The simulator copies at once: "
+        "The second wait(0) comes at the end of phase 1, or before it. The simulator copies immediately: "
         "phase 2 has begun, and wait(0) waits for its end. On a GPU the copies take longer: then phase 1 "
         "goes on, wait(0) asks about phase 0 and passes, and the old tiles are multiplied again.",
     ),
@@ -295,9 +295,9 @@ MISTAKES = {
         WHOLE_RING,
         "mbarrier_wait(&full[s], i / STAGES % 2)",
         "mbarrier_wait(&full[s], i % 2)",
-        "A barrier's parity changes when the ring has gone round, not with every tile. Stage 1 is asked with "
-        "wait(1) at once. If tile 1 is there, as here, wait(1) waits for the phase that has just begun. If "
-        "not, it asks about the phase before, and passes: too early.",
+        "A barrier's parity changes after each round of the ring, not with every tile. The first wait at "
+        "stage 1 is already wait(1). If tile 1 is there, as here, wait(1) waits for the phase that has "
+        "just begun. If not, it asks about the phase before, and passes: too early.",
     ),
     "no release": BarrierMistake(
         WHOLE_RING, _RELEASE, "", "The producer fills every stage once, and then waits for ever."
@@ -433,7 +433,7 @@ def _parity_hints(asked_for: list[int], stages: int, first: int) -> Sentences:
         when(are([1 - parity for parity in right])): "Your parity is the opposite of what it should be, in "
         "every round. "
         + (
-            "At first nobody has released a stage, and yet each of them is free: which wait passes at a "
+            "At first no thread has released a stage, and yet each of them is free: which wait passes at a "
             "fresh barrier?"
             if first
             else "At a fresh barrier, which of `wait(0)` and `wait(1)` waits for its first phase to end?"
@@ -448,7 +448,7 @@ def _byte_hints(record: Recorded, tiles: int = 1) -> Sentences:
     announced = [step.amount for step in record.steps if step.kind == "arrive.expect_tx"]
     first = announced[0] if announced else 0
     return {
-        when(not announced): "Nobody announces bytes. The phase must not end before they have come: "
+        when(not announced): "No thread announces bytes. The phase must not end before they have come: "
         "`mbarrier_arrive_expect_tx`.",
         when(first == 2048 * tiles): f"You announce {first} bytes, those of A. B comes at the same barrier.",
         when(first == 256 * tiles): f"You announce {first} bytes, those of B. A comes at the same barrier.",
@@ -501,19 +501,19 @@ def _load(answer: object) -> Sentences:
         correct(
             record.right
         ): "One arrival, the bytes of four copies, four copies: that is a phase of `full`. "
-        "Nobody else arrives; everybody waits.",
+        "No other thread arrives, and all threads wait.",
         when(crowd): "All 128 threads call `load`, and all of them do this. `full` expects one arrival, and "
         "each tile should be copied once.",
         when(_is_crowded(record)): "`full` expects one arrival in a phase, and gets more: announce the bytes "
         "of all copies at once.",
         when(not copies): "Nothing is copied: no bytes ever come.",
-        when(not arrivals): "Nobody arrives at `full`: its one arrival stays pending.",
+        when(not arrivals): "No thread arrives at `full`: its one arrival stays pending.",
         **_byte_hints(record, 2),
         when(len(copies) % 4 and _is_stuck(record)): f"In all, {len(copies)} copies bring "
         "bytes. Each iteration has four, two tiles of A and two of B.",
         when(record.complaint or record.hazards): _stopped(record),
-        otherwise: f"Everybody passes, but {where(record.wrong)}. Tile t begins at column 16 t of A and of "
-        "B; all rows, from row 0 on. `tma_load` takes the column first.",
+        otherwise: f"All threads pass, but {where(record.wrong)}. Tile t begins at column 16 t of A and of "
+        "B; all rows, starting at row 0. `tma_load` takes the column first.",
     }
 
 
@@ -541,8 +541,8 @@ def _parities(answer: object) -> Sentences:
         when(any(value not in (0, 1) for result in results for value in result)): "A parity is 0 or 1.",
         when([result[0] for result in results] == even): "The consumers' parity is right. When the producer "
         "comes to a stage for the second time, which phase of `empty` must have ended?",
-        otherwise: "Count rounds: tile i uses its stage for the (i / stages)th time, from 0 on. Which phase "
-        "of `full` do consumers wait for then, and what is its parity?",
+        otherwise: "Count rounds: tile i uses its stage for the (i / stages)th time, counted from 0. Which "
+        "phase of `full` do consumers wait for then, and what is its parity?",
     }
 
 
@@ -556,12 +556,12 @@ def _consume(answer: object) -> Sentences:
     return {
         correct(record.right): "Wait, read, release: with the parity of the round. The consumers never ask "
         "how far the producer is; two barriers per stage are all that the two know of each other.",
-        when(not asked_for): "Nobody waits for `full[s]`: the tile may not be there.",
+        when(not asked_for): "No thread waits for `full[s]`: the tile may not be there.",
         when(_asked_for(record, consumers=True, empty=1)): "The consumers wait at `empty`. That is where "
         "the producer waits, for them.",
         **_parity_hints(asked_for, stages, 0),
         when(misled): "The consumers arrive at `full`. Its only arrival is that of the producer.",
-        when(not released): "Nobody arrives at `empty[s]`: the producer never learns that the stage has "
+        when(not released): "No thread arrives at `empty[s]`: the producer never learns that the stage has "
         f"been read. {_stopped(record)}",
         when(_is_crowded(record)): "`empty[s]` gets more arrivals than it expects: one from each of the 128 "
         "threads, for each tile.",
@@ -571,8 +571,8 @@ def _consume(answer: object) -> Sentences:
         when(races): "The stage is released before it is read: the producer may overwrite it meanwhile. "
         f"{_stopped(record)}",
         when(record.complaint or record.hazards): _stopped(record),
-        otherwise: f"Nobody hangs, but {where(record.wrong)}. Which stage does tile i lie in, and which rows "
-        "of A does warp 1 of the block take?",
+        otherwise: f"Nothing hangs, but {where(record.wrong)}. Which stage does tile i lie in, and which "
+        "rows of A does warp 1 of the block take?",
     }
 
 
@@ -609,14 +609,14 @@ def _produce(answer: object) -> Sentences:
         "are ever on their way at the same time. Only the consumers wait there.",
         when(crowd or _all_arrive(record, answer)): "All 32 lanes of the warp call `produce`, and all of "
         "them do this. `full` expects one arrival for each tile.",
-        when(not asked_for): "Nobody waits for `empty[s]`: a stage is overwritten while consumers may still "
-        "read it.",
+        when(not asked_for): "No thread waits for `empty[s]`: a stage is overwritten while consumers may "
+        "still read it.",
         **_parity_hints(asked_for, stages, 1),
         when(_is_crowded(record)): "`full[s]` expects one arrival for each tile, and gets two: announce the "
         "bytes of both copies at once.",
         **_byte_hints(record),
         when(record.complaint or record.hazards): _stopped(record),
-        otherwise: f"Nobody hangs, but {where(record.wrong)}. Tile i begins at column 16 i of A and of B, "
+        otherwise: f"Nothing hangs, but {where(record.wrong)}. Tile i begins at column 16 i of A and of B, "
         "and goes to stage i % STAGES.",
     }
 
@@ -655,15 +655,15 @@ def _whole(answer: object) -> Sentences:
         f"{2 * stages}.",
         when(races): "Threads use barriers that may not be initialised yet. What keeps them from it? "
         f"{_stopped(record)}",
-        when(not fulls): "Nobody announces bytes. Does warp 0, and no other, call `produce`?",
+        when(not fulls): "No thread announces bytes. Does warp 0, and no other, call `produce`?",
         when(by_full == {4} and by_empty == {1}): "The counts are swapped: `full` is for the producer, "
         "`empty` for the consumers.",
-        when(by_full - {1}): f"`full` expects {most_full} arrivals. Who arrives there, and how often for "
-        "each tile?",
+        when(by_full - {1}): f"`full` expects {most_full} arrivals. Which threads arrive there, and how "
+        "often for each tile?",
         when(128 in by_empty): "`empty` expects 128 arrivals. Look at `consume`: how many threads arrive?",
         when(by_empty and by_empty != {4}): f"`empty` expects {most_empty} arrivals. Look at `consume`: "
         "which threads arrive, in how many warps?",
         when(record.complaint or record.hazards): _stopped(record),
-        otherwise: f"Nobody hangs, but {where(record.wrong)}. Do the accumulators begin with 0, and does "
+        otherwise: f"Nothing hangs, but {where(record.wrong)}. Do the accumulators begin with 0, and does "
         "each warp store its own 16 rows of D?",
     }

@@ -284,7 +284,7 @@ def _read_descriptor(answer: object) -> Sentences:
         when(submitted[0] == _SWIZZLED_AT >> 4): "The address field counts units of 16 bytes.",
         when(submitted[0] != _SWIZZLED_AT): "The address is in the lowest 14 bits; remember the unit. Bit "
         "16 already belongs to the next field.",
-        when(submitted[1] == _SWIZZLED.stride >> 4): "The address is right. The stride field, too, counts "
+        when(submitted[1] == _SWIZZLED.stride >> 4): "The address is right. The stride field also counts "
         "units of 16 bytes.",
         when(submitted[1] == _SWIZZLED.leading): "The address is right. But you then read the leading "
         "offset, bits 16 to 29; the stride begins at bit 32.",
@@ -310,7 +310,7 @@ def _waited(answer: object) -> Sentences:
         when(submitted == expected[::-1]): "It is the other way round: groups are waited for in the order "
         "in which they were committed, the oldest first.",
         when(submitted == issued): "That is when the work is *issued*. The instruction is asynchronous: it "
-        "returns at once.",
+        "returns immediately.",
         when(submitted == tuple(n + 1 for n in issued)): "`commit_group` closes a group; it does not wait "
         "for it.",
         when(submitted == (expected[1], expected[1])): "Safe, but for one of them that is not the earliest: "
@@ -319,5 +319,5 @@ def _waited(answer: object) -> Sentences:
         "pending. Which?",
         when(any(not 0 <= line < len(_PROGRAM) for line in submitted)): "The lines are numbered 0 to "
         f"{len(_PROGRAM) - 1}.",
-        otherwise: "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
+        otherwise: "Only a `wait_group` waits. Starting a product or committing a group returns immediately.",
     }

@@ -423,8 +423,8 @@ def _accumulators(answer: object) -> Sentences:
         "same goes for a *persistent* kernel, which is launched once and works through many tiles: what "
         "belongs to a tile is set inside its loop.",
         when(any(hazard.kind == "uninitialised register" for hazard in result.hazards)): "Now `mma` reads "
-        "accumulators that nobody has written. The simulator happens to have 0 there; a chip has whatever "
-        "was left there.",
+        "accumulators that no instruction has written. The simulator happens to have 0 there; a chip has "
+        "whatever was left there.",
         when(np.isinf(launch.expected).any()): "Finite numbers come out right. But here an element of A is "
         "infinite, and so are sums of the first tile: what do they leave in the second?",
         when(same(D, last)): "Now only the last step of K is in the sum: the accumulators are set too often.",
@@ -500,7 +500,8 @@ def _pipeline_tail(answer: object) -> Sentences:
             12: f"A group for every tile is right. {last}",
             10: f"There is no tile beyond the last one to copy. {last}",
             15: "It makes the copies of all lanes visible, but only those that each lane has waited for.",
-            19: "Nobody overwrites what others still read: right. It does not wait for copies.",
+            19: "It keeps threads from overwriting what others still read, which is right. It does not wait "
+            "for copies.",
         },
         last,
     )

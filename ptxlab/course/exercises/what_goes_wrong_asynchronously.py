@@ -176,7 +176,7 @@ def _too_early(answer: object) -> Sentences:
             10: "It orders the registers that were set to 0 before the `wgmma`: right.",
             8: "It belongs between the stores and the barrier, as in kernel 1.",
         },
-        "What is asynchronous here, and what belongs to it until somebody waits?",
+        "What is asynchronous here, and what belongs to it until a thread waits?",
     )
 
 
@@ -210,7 +210,7 @@ def _too_few_bytes(answer: object) -> Sentences:
             # Clang sees that nothing writes the tile, and reads registers that nothing writes instead
             **dict.fromkeys(
                 ("uninitialised memory", "uninitialised register"),
-                "Now nobody copies B: both tiles are needed.",
+                "Now no thread copies B: both tiles are needed.",
             ),
             "missing wait": "A tile is still read before its copy is known to be complete. Which bytes does "
             "the wait cover?",
@@ -271,16 +271,16 @@ def _empty_at_first(answer: object) -> Sentences:
     return repair_verdict(
         answer,
         broken(7),
-        "At first all stages are empty, although nobody has arrived at `empty`, and now the producer's first "
-        "round does not wait for that. CUTLASS's producers begin with the phase *before* the first, which "
-        "counts as ended, and are one phase behind the consumers from then on.",
+        "At first all stages are empty, although no thread has arrived at `empty`, and now the producer's "
+        "first round does not wait for that. CUTLASS's producers begin with the phase *before* the "
+        "first, which counts as ended, and are one phase behind the consumers after that.",
         {
-            "uninitialised memory": "Now the consumers read a stage that nobody has filled: their wait was "
+            "uninitialised memory": "Now the consumers read a stage that no copy has filled: their wait was "
             "right.",
             "race": overwritten,
             "missing wait": overwritten,
         },
-        "The tiles and the products were right; only who waits when was not.",
-        "Go through the first iteration of both: who waits for whom? Nobody can free a stage that has never "
-        "been filled.",
+        "The tiles and the products were right; only the order of the waits was not.",
+        "Go through the first iteration of both: who waits for whom? No thread can free a stage "
+        "that has never been filled.",
     )

@@ -205,7 +205,7 @@ def _axpy(answer: object) -> Sentences:
             when(wrong.sum() == 1 and bool(wrong[-1])): "Everything is right except the last element "
             f"({launch}): which one is the last, n or n - 1?",
             when(case > 0 and same(y, before + _AXPY[0][3] * x)): "y has changed by 3 * x in every launch, "
-            "but `a` is an argument: the check launches with others, too.",
+            "but `a` is an argument: the check also launches with others.",
             when(
                 not wrong[:1000].any()
             ): f"The first 1000 elements are right, the others are not ({launch}): "
@@ -321,8 +321,8 @@ def _start(answer: object) -> Sentences:
             not wrong.any()
         ): "The accumulators start right, but D is wrong: does `start` write anything else?",
         when((C == _GARBAGE).all()): "No accumulator has been written.",
-        when(((C > _GARBAGE / 2) & (C != _GARBAGE)).any()): "You add to registers that nobody has written; "
-        "use =.",
+        when(((C > _GARBAGE / 2) & (C != _GARBAGE)).any()): "You add to registers that no instruction has "
+        "written; use =.",
         when((C == 0).all()): "All accumulators are 0: where is the bias?",
         when(same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8)))): "Every *row* of D starts with "
         "its own number. Which of group() and thread_in_group() counts the columns?",
@@ -404,7 +404,7 @@ def _stacked(answer: object) -> Sentences:
             **never_written(result),
             when(not wrong.any() and result.hazards): f"D is right, but {first_hazard(result)}.",
             when(not wrong.any()): f"D is right, but it took {counted(products, 'mma')} where {needed} "
-            "would do: do warps compute tiles of others as well?",
+            "would do: do warps also compute tiles of others?",
             when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
             when(
                 products > 0 and not rows
@@ -416,8 +416,9 @@ def _stacked(answer: object) -> Sentences:
             "but all store to the same 16 rows of D: does `store_d` start at the row and the column of the "
             "warp?",
             when(overlap): f"Warps overlap: {overlap}. Each computes 16 rows, and a row of A has K elements.",
-            when(bool(missing[64:].any()) and not missing[:64].any()): "Rows from 64 on are missing: what "
-            "counts blocks along y?",
+            when(
+                bool(missing[64:].any()) and not missing[:64].any()
+            ): "All rows after row 63 are missing: what counts blocks along y?",
             when(bool(missing[:, 8:].any()) and not missing[:, :8].any()): "Only the first 8 columns are "
             "stored: what counts blocks along x?",
             when(same(D, first)): f"Only the first 16 along K are in the sum ({launch}).",

@@ -50,7 +50,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("06.1", 1410, "in binary"),
     ("06.2", lambda offset, width: offset, "changes nothing"),
     ("06.2", lambda offset, width: by_bits(offset, 128), "every width"),
-    ("06.2", lambda offset, width: offset ^ (offset // width % (width // 16)) * 16, "from bit 7 on"),
+    ("06.2", lambda offset, width: offset ^ (offset // width % (width // 16)) * 16, "starting at bit 7"),
     (
         "06.2",
         lambda offset, width: offset // width * width + (offset % width + (offset >> 7) * 16) % width,

@@ -109,7 +109,7 @@ _EPILOGUES = [
     ("12.3", replaced(_PUT, "lane % 16;", "lane % 8;"), "Lane i supplies"),
     ("12.4", ";", "Nothing was stored"),
     ("12.4", f"__syncthreads(); {_ISSUE}", "missing proxy fence"),
-    ("12.4", f"fence_proxy_async(); {_ISSUE}", "it waits for nobody"),
+    ("12.4", f"fence_proxy_async(); {_ISSUE}", "it does not wait for others"),
     ("12.4", f"if (threadIdx.x == 0) fence_proxy_async(); __syncthreads(); {_ISSUE}", "does not cover all"),
     ("12.4", replaced(_LEAVE, "commit_group(); ", ""), "ends with a commit"),
     ("12.4", replaced(_LEAVE, "<0>", "<1>"), "who executes your wait"),

@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.2", (16, 16, 64, 32), "Count the"),
     ("11.2", (12, 32, 48, 64), "128 bytes per cycle"),
     ("11.3", replaced(_TURN, "STAGES - 2", "0"), "nothing is left in flight"),
-    ("11.3", replaced(_TURN, "cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
+    ("11.3", replaced(_TURN, "cp_async_wait<STAGES - 2>();", ""), "No thread waits"),
     ("11.3", replaced(_TURN, "__syncthreads();", ""), "those of the others"),
     ("11.3", replaced(_TURN, "load(i + STAGES - 1);", ""), "Where are the others"),
     ("11.3", replaced(_TURN, "i + STAGES - 1", "i + STAGES"), "on its way"),

@@ -55,8 +55,8 @@ _WRONG_KERNELS = [
     ("07.2", replaced(_LOAD, "16 * t, 0, full); tma", "0, 0, full); tma"), "begins at column 16 t"),
     ("07.2", replaced(_LOAD, "16 * t, 0", "t, 0", 2), "The simulator says"),
     ("07.2", f"{_LOAD} mbarrier_wait(full, 1);", "The simulator says"),
-    ("07.4", replaced(_CONSUME, "mbarrier_wait(&full[s], i / STAGES % 2); ", ""), "Nobody waits"),
-    ("07.4", replaced(_CONSUME, "(&full[s], i", "(&empty[s], i"), "Nobody waits"),
+    ("07.4", replaced(_CONSUME, "mbarrier_wait(&full[s], i / STAGES % 2); ", ""), "No thread waits"),
+    ("07.4", replaced(_CONSUME, "(&full[s], i", "(&empty[s], i"), "No thread waits"),
     (
         "07.4",
         replaced(_CONSUME, "multiply", "mbarrier_wait(&empty[s], i / STAGES % 2); multiply"),
@@ -79,7 +79,7 @@ _WRONG_KERNELS = [
     ("07.4", replaced(_CONSUME, " - 1", " % 4"), "which rows"),
     ("07.4", replaced(_CONSUME, "multiply(d, stages[s]", "multiply(d, stages[0]"), "The simulator says"),
     ("07.6", replaced(_PRODUCE, "if (threadIdx.x == 0) ", ""), "All 32 lanes"),
-    ("07.6", replaced(_PRODUCE, _WAIT_EMPTY, ""), "Nobody waits"),
+    ("07.6", replaced(_PRODUCE, _WAIT_EMPTY, ""), "No thread waits"),
     ("07.6", replaced(_PRODUCE, "% 2 ^ 1", "% 2"), "opposite"),
     ("07.6", replaced(_PRODUCE, "i / STAGES % 2 ^ 1", "1"), "same in every round"),
     ("07.6", replaced(_PRODUCE, "i / STAGES % 2 ^ 1", "i % 2 ^ 1"), "with every tile"),
@@ -88,7 +88,7 @@ _WRONG_KERNELS = [
     (
         "07.6",
         replaced(_PRODUCE, "mbarrier_arrive_expect_tx(&full[s], sizeof(Stage));", ""),
-        "Nobody announces",
+        "No thread announces",
     ),
     (
         "07.6",
@@ -107,7 +107,7 @@ _WRONG_KERNELS = [
     ("07.7", replaced(_RING, "&empty[s], 4", "&empty[s], 128"), "expects 128"),
     ("07.7", replaced(_RING, "&empty[s], 4", "&empty[s], 1"), "in how many warps"),
     ("07.7", replaced(_RING, "&empty[s], 4", "&empty[s], 5"), "in how many warps"),
-    ("07.7", replaced(_RING, "&full[s], 1", "&full[s], 2"), "Who arrives there"),
+    ("07.7", replaced(_RING, "&full[s], 1", "&full[s], 2"), "Which threads arrive there"),
     (
         "07.7",
         replaced(replaced(_RING, "&full[s], 1", "&full[s], 4"), "&empty[s], 4", "&empty[s], 1"),

@@ -79,7 +79,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("05.6", (0x2C0, 32, 64), "raw fields"),
     ("05.6", (0x2C0, 512, 64), "units of 16"),
     ("05.6", (0x102C0, 512, 64), "lowest 14 bits"),
-    ("05.6", (0x2C00, 32, 64), "too, counts"),
+    ("05.6", (0x2C00, 32, 64), "also counts"),
     ("05.6", (0x2C00, 16, 64), "leading offset"),
     ("05.6", (0x2C00, 320, 64), "hexadecimal"),
     ("05.6", (0x2C00, 1024, 64), "bits 32 to 45"),

@@ -73,7 +73,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("09.4", {10: "mbarrier_arrive_expect_tx(&full, sizeof(tile_b));"}, "bring together"),
     ("09.4", {10: "mbarrier_arrive_expect_tx(&full, 16 * 16 + 8 * 16);"}, "bring together"),
     ("09.4", {12: f"mbarrier_arrive_expect_tx(&full, sizeof(tile_b)); {_BOX}"}, "counts has arrived"),
-    ("09.4", {12: ""}, "nobody copies B"),
+    ("09.4", {12: ""}, "no thread copies B"),
     ("09.4", {15: ""}, "Which bytes"),
     ("09.4", {18: "", 10: "mbarrier_arrive_expect_tx(&full, 768);"}, "only the announcement"),
     ("09.5", {12: "mbarrier_arrive_expect_tx(&full, count);"}, "in each iteration"),
@@ -91,13 +91,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("09.7", {15: ""}, "who waits for whom"),
     ("09.7", {15: "mbarrier_wait(&empty[s], i % 2);"}, "who waits for whom"),
     ("09.7", {15: "mbarrier_wait(&empty[s], 1);"}, "who waits for whom"),
-    ("09.7", {24: "mbarrier_wait(&full[s], i / 2 % 2 ^ 1);"}, "nobody has filled"),
+    ("09.7", {24: "mbarrier_wait(&full[s], i / 2 % 2 ^ 1);"}, "no copy has filled"),
     (
         "09.7",
         {7: "mbarrier_init(&empty[s], 1);", 15: "mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);"},
         "who waits for whom",
     ),
-    ("09.7", {15: "mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);", 27: ""}, "only who waits"),
+    ("09.7", {15: "mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);", 27: ""}, "only the order of the waits"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.

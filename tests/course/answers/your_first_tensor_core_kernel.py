@@ -83,7 +83,7 @@ _WRONG_KERNELS = [
     ),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "where is the bias"),
     ("03.3", ";", "No accumulator"),
-    ("03.3", replaced(_START, "] =", "] +="), "nobody has written; use ="),
+    ("03.3", replaced(_START, "] =", "] +="), "no instruction has written; use ="),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread_in_group()"),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
     ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread_in_group() * 2 + r];", "rows 8 to 15 are not"),

@@ -38,7 +38,7 @@ __device__ void start(float* d, const float* bias) {
 //! hint: The even columns are right, the odd ones are not: a lane holds two columns.
     for (int r = 0; r < 4; r++) d[r] = bias[thread_in_group() * 2];
 //! wrong: it adds
-//! hint: You add to registers that nobody has written; use =.
+//! hint: You add to registers that no instruction has written; use =.
     for (int r = 0; r < 4; r++) d[r] += bias[thread_in_group() * 2 + r % 2];
 //! wrong: by the number of the thread
 //! hint: There are 8 columns and 8 numbers: which of them does a lane need?

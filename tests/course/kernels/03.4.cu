@@ -98,7 +98,7 @@ extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, 
     }
     store_d(d, D + row * N + col, N);
 //! wrong: the block's row is left out
-//! hint: Rows from 64 on are missing: what counts blocks along y?
+//! hint: All rows after row 63 are missing: what counts blocks along y?
     int row = threadIdx.x / 32 * 16, col = 8 * blockIdx.x;
     unsigned a[4], b[2]; float d[4] = {0, 0, 0, 0};
     for (int k = 0; k < K; k += 16) {

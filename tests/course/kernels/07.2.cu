@@ -67,7 +67,7 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
         }
     }
 //! wrong: a plain arrival
-//! hint: Nobody announces bytes.
+//! hint: No thread announces bytes.
     if (threadIdx.x == 0) {
         mbarrier_arrive(full);
         for (int s = 0; s < 2; s++) {
@@ -76,7 +76,7 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
         }
     }
 //! wrong: the tile of the stage
-//! hint: Tile t begins at column 16 t of A and of B; all rows, from row 0 on.
+//! hint: Tile t begins at column 16 t of A and of B; all rows, starting at row 0.
     if (threadIdx.x == 0) {
         mbarrier_arrive_expect_tx(full, 4608);
         for (int s = 0; s < 2; s++) {
@@ -85,7 +85,7 @@ __device__ void load(Stage* stages, mbarrier* full, const TensorMap& A, const Te
         }
     }
 //! wrong: row before column
-//! hint: Tile t begins at column 16 t of A and of B; all rows, from row 0 on.
+//! hint: Tile t begins at column 16 t of A and of B; all rows, starting at row 0.
     if (threadIdx.x == 0) {
         mbarrier_arrive_expect_tx(full, 4608);
         for (int s = 0; s < 2; s++) {

@@ -61,7 +61,7 @@ __device__ void consume(Stage* stages, mbarrier* full, mbarrier* empty, float* d
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         if (threadIdx.x == 32) mbarrier_arrive(&empty[s]);
 //! wrong: nobody releases
-//! hint: Nobody arrives at `empty[s]`: the producer never learns that the stage has been
+//! hint: No thread arrives at `empty[s]`: the producer never learns that the stage has been
         int s = i % STAGES;
         mbarrier_wait(&full[s], i / STAGES % 2);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
@@ -72,7 +72,7 @@ __device__ void consume(Stage* stages, mbarrier* full, mbarrier* empty, float* d
         mbarrier_arrive(&empty[s]);
         multiply(d, stages[s], threadIdx.x / 32 - 1);
 //! wrong: no wait
-//! hint: Nobody waits for `full[s]`: the tile may not be there.
+//! hint: No thread waits for `full[s]`: the tile may not be there.
         int s = i % STAGES;
         multiply(d, stages[s], threadIdx.x / 32 - 1);
         mbarrier_arrive(&empty[s]);

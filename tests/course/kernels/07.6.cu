@@ -73,7 +73,7 @@ __device__ void produce(Stage* stages, mbarrier* full, mbarrier* empty,
         tma_load(stages[s].b, B, 16 * i, 0, &full[s]);
     }
 //! wrong: nobody waits
-//! hint: Nobody waits for `empty[s]`: a stage is overwritten while consumers may still read
+//! hint: No thread waits for `empty[s]`: a stage is overwritten while consumers may still read
     if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) {
         int s = i % STAGES;
         mbarrier_arrive_expect_tx(&full[s], 2304);

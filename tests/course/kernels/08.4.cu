@@ -18,7 +18,7 @@ for (int k = 0; k < K; k += 16) {
 //! hint: Now only the last step of K is in the sum: the accumulators are set too often.
 5: for (int k = 0; k < K; k += 16) { d[0] = d[1] = d[2] = d[3] = 0;
 //! wrong: no start at all
-//! hint: Now `mma` reads accumulators that nobody has written.
+//! hint: Now `mma` reads accumulators that no instruction has written.
 3: float d[4];
 //! wrong: only two of four
 //! hint: The first 8 columns are right, the others still start with the sum of the tile

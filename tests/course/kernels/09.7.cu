@@ -26,7 +26,7 @@
 //! hint: Go through the first iteration of both: who waits for whom?
 15: mbarrier_wait(&empty[s], i % 2 ^ 1);
 //! wrong: the consumers' parity
-//! hint: Now the consumers read a stage that nobody has filled: their wait was right.
+//! hint: Now the consumers read a stage that no copy has filled: their wait was right.
 24: mbarrier_wait(&full[s], i / 2 % 2 ^ 1);
 //! wrong: one arrival in place of 32
 //! hint: Go through the first iteration of both: who waits for whom?

@@ -56,7 +56,7 @@
     cp_async_wait<STAGES - 2>();
     load(i + STAGES - 1);
 //! wrong: no wait
-//! hint: Nobody waits for a copy: the warps multiply what may not have arrived.
+//! hint: No thread waits for a copy: the warps multiply what may not have arrived.
     __syncthreads();
     load(i + STAGES - 1);
 //! wrong: a tile too far
