@@ -16,7 +16,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help try lab test browser exhaustive check lint javascript types loops bytecode format docs web chips homework slides matrix release clean
+.PHONY: help try lab test browser exhaustive check lint javascript types loops bytecode format docs web chips homework slides sheets matrix release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -94,6 +94,9 @@ homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, w
 slides: $(VENV)/test.stamp  ## write every figure of a lesson as SVG into slides/, e.g. make slides LESSON=05-wgmma
 	$(RUN) -m tools.slides $(LESSON)
 
+sheets: $(VENV)/test.stamp chromium  ## write cheat sheets to print (fragments, barriers, descriptors) as SVG and PDF into sheets/
+	$(RUN) -m tools.sheets
+
 .PHONY: chromium
 chromium: $(VENV)/test.stamp  # found for the browser tests, or installed where apt-get can
 	$(RUN) -m tools.chromium
@@ -111,7 +114,7 @@ release: $(VENV)/release.stamp  ## rehearse a release: what documents say once i
 	$(RUN) -m tools.check_release $(TESTS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework slides
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework slides sheets
 
 # -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
 
