@@ -116,7 +116,8 @@ def _run_in_process(path: Path, arguments: list[str], report: Path, quiet: bool)
         "held": held,
     }
     out, err = (sys.stderr, sys.stderr) if quiet else (sys.stdout, sys.stderr)
-    command = [sys.executable, *_warning_options(), "-c", _START, json.dumps(settings)]
+    warning_options = [f"-W{option}" for option in sys.warnoptions]
+    command = [sys.executable, *warning_options, "-c", _START, json.dumps(settings)]
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
@@ -153,10 +154,6 @@ _START = (
     "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['search']; "
     "from ptxlab.cli.checked_run import main; main(settings)"
 )
-
-
-def _warning_options() -> list[str]:
-    return [f"-W{option}" for option in sys.warnoptions]
 
 
 def _descriptor(stream: TextIO | None) -> int:

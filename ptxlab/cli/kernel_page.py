@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import PtxlabError
 from ..explorer.kernel_steps import first_state, step_state
-from ..explorer.page_model import Outgoing
 from ..explorer.session import PageSession
 from ..explorer.worker import Encoded, encode
 from ..gpu.clang_in_tab import NotFetched, Report, find_clang
@@ -124,9 +123,10 @@ class KernelTab:
         return [encode({"method": "explored", "state": self._explorer.page_model.get_state()})]
 
     def handle(self, message: str) -> list[Encoded]:
-        """The answers to a message of the Explorer that `explore` opened."""
+        """The answers to a message of the Explorer that `explore` opened, marked as the Explorer's."""
         assert self._explorer is not None, "the page has opened an Explorer"
-        return [_to_explorer(answer) for answer in self._explorer.handle(json.loads(message))]
+        answers = self._explorer.handle(json.loads(message))
+        return [encode({"method": "explorer", "message": answer}) for answer in answers]
 
     def _names(self, source: str) -> list[str]:
         """The kernels of a source, as its language spells them."""
@@ -204,11 +204,6 @@ def _problem(error: PtxlabError) -> dict[str, object]:
     sentence = one_line(str(error))
     line = _LINE.search(sentence)
     return {"problem": sentence, "line": int(line[1] or line[2]) if line else 0}
-
-
-def _to_explorer(message: Outgoing) -> Encoded:
-    """A message of the Explorer's session, told from those of the kernel."""
-    return encode({"method": "explorer", "message": message})
 
 
 def _whole(value: object, name: str) -> int:

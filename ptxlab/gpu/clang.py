@@ -267,7 +267,8 @@ def compile_ptx(
     if stored is not None:
         lowered, _, text = stored.partition(b"\n")
         return text.decode(), lowered.decode() or None
-    whole = f'#line 1 "{_escaped(file)}"\n{source}\n'
+    escaped = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    whole = f'#line 1 "{escaped}"\n{source}\n'
     if expression is not None:
         whole += (
             '#line 1 "the name of the kernel"\n'
@@ -374,10 +375,6 @@ def _with_clusters(ptx: str, ir: str) -> str:
             directive = f"\n.explicitcluster\n.reqnctapercluster {', '.join(sizes)}"
             ptx = ptx[: begins.end()] + directive + ptx[begins.end() :]
     return ptx
-
-
-def _escaped(file: str) -> str:
-    return file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
 
 
 _MESSAGE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)

@@ -66,10 +66,6 @@ _NOTHING = "#pragma once\n"
 LIBRARY_HEADERS = ("array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility")
 
 
-def _from_library(name: str) -> str:
-    return f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace ::cuda::std; }}\n"
-
-
 #: The text of each header, by the name in `#include`.
 STANDARD_HEADERS: dict[str, str] = {
     **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h", "cinttypes"), _INTEGERS),
@@ -78,5 +74,8 @@ STANDARD_HEADERS: dict[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), _MATHEMATICS),
     **dict.fromkeys(("stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring"), _NOTHING),
     **dict.fromkeys(("assert.h", "cassert", "stddef.h", "cstddef", "stdbool.h", "cstdbool"), _NOTHING),
-    **{name: _from_library(name) for name in LIBRARY_HEADERS},
+    **{
+        name: f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace ::cuda::std; }}\n"
+        for name in LIBRARY_HEADERS
+    },
 }

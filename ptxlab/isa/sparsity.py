@@ -279,16 +279,14 @@ def check_nibbles(structure: Structure, nibbles: ArrayLike, legal: Iterable[int]
         bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
+        nibble = int(nibbles[at])
+        shown = f"0b{nibble:04b}" if 0 <= nibble <= 15 else str(nibble)
         raise PtxlabError(
-            f"metadata of row {at[-2]}, chunk {at[-1]}: nibble {_nibble_text(int(nibbles[at]))} is "
+            f"metadata of row {at[-2]}, chunk {at[-1]}: nibble {shown} is "
             f"undefined for {structure.title} sparsity; "
             f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
         )
     return nibbles
-
-
-def _nibble_text(nibble: int) -> str:
-    return f"0b{nibble:04b}" if 0 <= nibble <= 15 else str(nibble)
 
 
 #: The granularities of the PTX ISA: by name.

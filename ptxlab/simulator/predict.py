@@ -110,10 +110,9 @@ def profile(
     warps = _recorded(run, recorder, grid, chosen, together)
     values = dependence(image.module)
     costs = _costs(recorder, warps)
-    uneven = (
-        not together and clusters > len(warps) and (bool(values.branches) or max(costs) > _EVEN * min(costs))
-    )
-    if uneven:
+    uneven = False
+    may_differ = bool(values.branches) or max(costs) > _EVEN * min(costs)
+    if may_differ and not together and clusters > len(warps):
         more = [candidate for candidate in _typical(clusters, groups, _MAX_UNEVEN) if candidate not in chosen]
         warps += _recorded(run, recorder, grid, more, together)
         costs = _costs(recorder, warps)
@@ -130,25 +129,6 @@ def profile(
     l2 = share * chip.l2_kept * chip.l2 / active
     caches = [Cache(chip, l1, l2, l2_residence, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
-    rates = Rates(
-        l2_latency=chip.l2_latency,
-        dram_latency=chip.dram_latency,
-        bulk_latency=chip.bulk_latency,
-        l2=max(chip.least, active / chip.sms),
-        dram=min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        barrier=chip.barrier,
-        mbarrier=chip.mbarrier,
-        block_start=chip.block_start,
-        block_end=chip.block_end,
-        queue=chip.queue,
-        load_queue=chip.load_queue,
-        products_queue=chip.products_queue,
-        dispatch=chip.dispatch,
-        l2_spread=chip.l2_spread,
-        dram_spread=chip.dram_spread,
-        tma_load=chip.tma_load,
-        tma_store=chip.tma_store,
-    )
     simulated = clusters if together else len(warps)
     speeds = measured(chip=chip.measured)
     hot_clocks = [
@@ -163,7 +143,7 @@ def profile(
         total=-(-clusters // groups),
         waves=clusters / (groups * fits.blocks),
         data=data,
-        rates=rates,
+        rates=_rates(chip, active, writes),
         least_cycles=_contended(recorder, warps, clusters, chip),
         hot_clock=min(hot_clocks, default=chip.clock),
         overhead=chip.launch + (chip.first_access if everything else 0),
@@ -214,6 +194,29 @@ def _costs(recorder: Recorder, warps: list[list[int]]) -> list[float]:
     return [
         float(sum(len(run) for warp in group for run in recorder.streams.get(warp, []))) for group in warps
     ]
+
+
+def _rates(chip: ChipTiming, active: int, writes: bool) -> Rates:
+    """What an SM has of a chip while `active` SMs are at work, for kernels that write much or only read."""
+    return Rates(
+        l2_latency=chip.l2_latency,
+        dram_latency=chip.dram_latency,
+        bulk_latency=chip.bulk_latency,
+        l2=max(chip.least, active / chip.sms),
+        dram=min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
+        barrier=chip.barrier,
+        mbarrier=chip.mbarrier,
+        block_start=chip.block_start,
+        block_end=chip.block_end,
+        queue=chip.queue,
+        load_queue=chip.load_queue,
+        products_queue=chip.products_queue,
+        dispatch=chip.dispatch,
+        l2_spread=chip.l2_spread,
+        dram_spread=chip.dram_spread,
+        tma_load=chip.tma_load,
+        tma_store=chip.tma_store,
+    )
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,11 @@ def _load_or_store(form: Transfer) -> str:
         arrays = [f"{word}* R"]
         operands.add_registers(operand, "r", "=")
         operands.add("p", address_constraint, ["address"])
+    placement = []
     if form.wmma:
         operands.add("stride", "r", ["stride"])
-    parameters = ["const uint4* memory", *_lane_addresses(form), *arrays, "int size", *_placement(form)]
+        placement = ["unsigned int stride", "unsigned int offset"]
+    parameters = ["const uint4* memory", *_lane_addresses(form), *arrays, "int size", *placement]
     return _KERNEL.format(
         ptx=ptx_line(form),
         name=kernel_name(form),
@@ -122,10 +124,6 @@ def _each_register(count: int, statement: str) -> str:
 def _lane_addresses(form: Transfer) -> list[str]:
     """The parameter with the addresses of all lanes; wmma has stride and offset instead."""
     return [] if form.wmma else ["const unsigned int* addresses"]
-
-
-def _placement(form: Transfer) -> list[str]:
-    return ["unsigned int stride", "unsigned int offset"] if form.wmma else []
 
 
 def _address(form: Transfer, base: str) -> tuple[str, str]:

@@ -23,14 +23,10 @@ COMBINATIONS: dict[str, Function] = {
 }  # fmt: skip
 
 
-def _is_float(type_name: str) -> bool:
-    return "f" in type_name
-
-
 def _relation(op: Opcode, type_name: str) -> Function:
     """The comparison of one lane; floats are compared in a dtype of NumPy."""
     name = next(part for part in op.modifiers if part in INTEGER or part in NUMBERS)
-    if not _is_float(type_name):
+    if "f" not in type_name:
         bits = op.bits
         read = signed(bits) if op.signed else unsigned(bits)
         compare = INTEGER[name]

@@ -110,11 +110,12 @@ def _double(op: Opcode, form: Format) -> Function:
     """The operation in f64. A NaN keeps its payload; of several NaNs the operation decides which is kept."""
     function, rounding = _DOUBLE[op.name], op.rounding
     native = _NATIVE.get(op.name) if rounding == "rn" else None
+    mode = None if rounding == "rn" else rounding
     quiet, last_first = np.uint64(1 << 51), _WINNING_NAN[op.name][::-1]
 
     def compute(*sources: Array) -> Array:
         values = [source.view(np.float64) for source in sources]
-        result = np.asarray(native(*values) if native is not None else function(_mode(rounding), *values))
+        result = np.asarray(native(*values) if native is not None else function(mode, *values))
         codes, is_nan = result.view(np.uint64), np.isnan(result)
         if is_nan.any():
             codes = np.where(is_nan, np.uint64(form.nan), codes)
@@ -180,10 +181,6 @@ _EXACT: dict[str, Function] = {
     "rcp": lambda form, rounding, x: quotient_to_odd(np.ones(()), x),
     "sqrt": lambda form, rounding, x: root_to_odd(x),
 }
-
-
-def _mode(rounding: str) -> str | None:
-    return None if rounding == "rn" else rounding
 
 
 def _multiply(rounding: str | None, x: Array, y: Array) -> Array:
