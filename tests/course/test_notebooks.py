@@ -158,6 +158,13 @@ def test_mentions_of_lessons_that_it_does_not_build_on_are_links(lesson: lessons
         assert {number for pair in mentioned for number in pair if number} <= known
 
 
+@each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
+def test_says_where_in_the_gpu_it_is(lesson: lessons.Lesson) -> None:
+    """The picture of an SM from lesson 00 returns once in each lesson, with parts marked."""
+    pictures = [cell for cell in code(read(lesson.file)) if "figures.chip(" in cell.source]
+    assert len(pictures) == bool(lesson.number)
+
+
 @each("name", lessons.TRACKS)
 def test_a_track_is_a_way_through_the_map(name: str) -> None:
     chosen = lessons.course_map(name)
