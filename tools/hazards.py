@@ -18,21 +18,23 @@ SANITIZER = Path(__file__).parents[1] / "tests" / "golden" / "sanitizer.json"
 
 _INTRODUCTION = """# Hazards
 
-`k.simulate(...)` watches every memory access and every barrier; `result.hazards` lists what can give wrong
-results, `result.notes` what PTX's memory model asks for and hardware has not been seen to need, with one
-record for each kind and line, and a count; `.evidence` says how the grade is known. What could not be
-provoked stays a hazard if PTX calls it undefined and no vendor's code relies on it. With `check="error"` the
-first hazard (not the first note) is an error; `check=False` turns the check off. Accesses outside an array
-or outside shared memory, misaligned accesses, arrivals where no mbarrier is, code that the compiler replaced
-by a trap, and deadlocks end the simulation, as most of them end a kernel on a GPU: they are always errors,
-`HazardError`, whose `hazards` also lists what was found before.
+`k.simulate(...)` watches every memory access and every barrier. `result.hazards` lists what can give wrong
+results. `result.notes` lists what PTX's memory model asks for and hardware has not been seen to need. There
+is one record per kind and line, with a count; `.evidence` says what the grade is based on. What could not
+be provoked stays a hazard if PTX calls it undefined and no vendor's code relies on it. With `check="error"`
+the first hazard (not the first note) is an error; `check=False` turns the check off.
+
+Some faults end the simulation, as most of them end a kernel on a GPU: accesses outside an array or outside
+shared memory, misaligned accesses, arrivals where no mbarrier is, code that the compiler replaced by a
+trap, and deadlocks. They are always errors, `HazardError`, whose `hazards` also lists what was found
+before.
 
 `python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
-exists in a broken and a fixed version. `python -m tools.probe_hazards` runs others, with many blocks and
-values that change all the time, on a GPU; its counts are the evidence below. A kind without a count says "not
-measured": it ends a kernel, lets it hang, or needs a GPU that was not at hand. What happens before what is
-stated in plain Python in `ptxlab/simulator/checks/clocks_plain.py`; random kernels race here where they do
-by that.
+exists in a broken and a fixed version. `python -m tools.probe_hazards` runs others on a GPU, with many
+blocks and values that change all the time; its counts are the evidence below. A kind without a count says
+"not measured": it ends a kernel, lets it hang, or needs a GPU that we did not have.
+`ptxlab/simulator/checks/clocks_plain.py` states in plain Python which access happens before which. Random
+kernels race here exactly where they do by that rule.
 
 ## Kinds
 
@@ -43,17 +45,17 @@ by that.
 _LIMITS = """
 ## What it cannot see
 
-- It sees one run: a race in a branch that is not taken is not found. Order is judged by barriers, not by
+- It sees one run, so a race in a branch that is not taken is not found. It judges order by barriers, not by
   what happened to come first.
-- For every few bytes it remembers the last writer, in shared memory the last read of every warp, and in
-  global memory two readers, of different warps where possible.
-- A flag is a word that is written with a strong store (atomic, volatile, relaxed). What a warp did before a
-  fence or a release is on it if the store comes after that, by the warp or by one that has met it at a
-  barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails, and gets what was on
-  it before (if more than 8 warps do so in one instruction, each gets what all have put there). Whoever
-  loads the flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with
-  a warp that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks
-  that do not run in one batch any flag counts.
+- For every few bytes it remembers the last writer. In shared memory it also remembers the last read of
+  every warp, and in global memory two readers, of different warps where possible.
+- A flag is a word that is written with a strong store (atomic, volatile, relaxed). A fence or a release
+  puts what a warp did before it on the flag, if the store comes afterwards, by that warp or by one that has
+  met it at a barrier. An atomic operation adds to what is on the flag, even a compare-and-swap that fails,
+  and gets what was on it before. (If more than 8 warps do so in one instruction, each gets what all have
+  put there.) A warp that loads the flag strongly has acquired it after a fence of the scope, or with
+  `.acquire`, or at a barrier with a warp that has. Named barriers and mbarriers count as barriers of the
+  whole block here, and between blocks that do not run in one batch any flag counts.
 - Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
   race for loads of what another block wrote, if the reader's block had loaded from the array before that was
   written and no fence of its has emptied the cache since, or if it asks for less: by a flag read with
@@ -61,11 +63,11 @@ _LIMITS = """
   any case. Otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
-- Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.
+- Lanes of one warp that initialise an mbarrier together, with the same count, are not reported.
 - An access that leaves its array in static shared memory is found if its address is computed from names of
-  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within
-  one array or struct, through a pointer that was loaded or that a function gets from several places, or with
-  an index that is loaded and not scaled.
+  arrays and numbers; a load counts if its value matters. It is not found in dynamic shared memory or within
+  one array or struct. Nor is it found through a pointer that was loaded or that a function gets from
+  several places, or with an index that is loaded and not scaled.
 - Blocks count as waiting for ones that cannot begin, as on an H200 that starts blocks in their order, if each
   iteration of the loop in which they wait leaves registers as they were. Kernels for chips after Hopper,
   launches with an executor and those that cancel blocks run without that limit.
@@ -95,9 +97,9 @@ _LIMITS = """
 - Each launch has a heap of its own, of 8 MiB unless `heap=` says otherwise. Memory that malloc gave out in
   an earlier launch, or to a block on another worker of an `executor`, counts as not given out. Reads of
   memory of `malloc` that was not written are not reported.
-- Stores of equal values to the same bytes are not reported: many kernels let all threads write one result.
-  Nor are loads whose values nobody uses, which compilers leave in, or lanes that have ended when others of
-  their warp reach a barrier, which PTX allows since sm_70.
+- Stores of equal values to the same bytes are not reported, because many kernels let all threads write one
+  result. Nor are loads whose values are never used, which compilers leave in, or lanes that have ended when
+  others of their warp reach a barrier, which PTX allows since sm_70.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
   branch or whether something is stored, are an address, are copied by TMA, are printed, or are handed back
   in an array of the caller. They are followed lane by lane through registers, shuffles, shared, local and
