@@ -21,6 +21,7 @@ def package(name: str, version: str) -> Path:
         npm = shutil.which("npm")
         if npm is None or shutil.which("node") is None:
             raise Missing(f"no node and npm, which {name} comes from")
+        target.parent.mkdir(exist_ok=True)  # the environment in use may be elsewhere
         with tempfile.TemporaryDirectory(dir=target.parent) as place:
             options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--silent")
             command = [npm, "install", "--prefix", place, *options, f"{name}@{version}"]
