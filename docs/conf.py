@@ -89,7 +89,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "teaching": [], "pilot": []}
 
 #: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
 _MADE_BY_PTXLAB = {

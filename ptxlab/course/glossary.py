@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
+from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted, wrapped
 from ..views.palette import RULE
 from .syllabus import LESSONS, Lesson
@@ -106,12 +107,13 @@ def glossary(name: str | None = None) -> Glossary:
     """
     if name is None:
         return Glossary(tuple(terms().values()))
+    key = as_text(name, "name").strip().lower()
     by_word: dict[str, list[Term]] = {}
     for term in terms().values():
         for word in dict.fromkeys(word.lower() for word in (term.name, *term.words)):
             by_word.setdefault(word, []).append(term)
-    if not isinstance(name, str) or name.strip().lower() not in by_word:
-        close = get_close_matches(name.lower(), by_word, 3) if isinstance(name, str) else []
+    if key not in by_word:
+        close = get_close_matches(key, by_word, 3)
         remedy = f"did you mean {listing(close)}?" if close else "glossary() shows all words"
         raise PtxlabError(f"the glossary has no word {quoted(name)}; {remedy}")
-    return Glossary(tuple(by_word[name.strip().lower()]))
+    return Glossary(tuple(by_word[key]))

@@ -79,4 +79,5 @@ def test_in_a_notebook() -> None:
     assert [term.name for term in lessons.glossary("chunk").entries] == ["chunk", "chunk of a sparse row"]
     assert len(lessons.glossary().entries) == len(terms())
     refuses("the glossary has no word 'swizle'; did you mean swizzle", lessons.glossary, "swizle")
-    refuses("the glossary has no word 7; glossary.. shows all words", lessons.glossary, 7)
+    refuses("the glossary has no word 'xyz'; glossary.. shows all words", lessons.glossary, "xyz")
+    refuses("name", lessons.glossary, 7)

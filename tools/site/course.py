@@ -12,7 +12,7 @@ from ptxlab.course.syllabus import SHAPES
 from ptxlab.lessons import LESSONS, Lesson
 
 from ..address import address, is_published
-from . import glossary
+from . import glossary, instructors
 from .markdown import link, table
 
 __all__ = ["contents", "prepared", "write"]
@@ -33,6 +33,7 @@ def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
         nbformat.write(notebook, folder / f"{lesson.file}.ipynb")
     write_atomically(folder / "contents.txt", contents())
     glossary.write(folder)
+    instructors.write(folder)
 
 
 def prepared(lesson: Lesson, *, web: bool = False) -> nbformat.NotebookNode:
