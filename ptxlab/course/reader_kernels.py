@@ -174,6 +174,8 @@ def simulated(
     arguments: Sequence[object],
     advice: str | Mapping[str, str],
     shared: int = 0,
+    *,
+    per_warp: int = _PER_WARP,
 ) -> Simulation:
     """One launch for a limited time; `WrongForm` with what the simulator objects to.
 
@@ -183,7 +185,7 @@ def simulated(
     try:
         with readers_time():
             return kernel.simulate(
-                grid, block, *arguments, shared=shared, show=False, limit=_PER_WARP * warps
+                grid, block, *arguments, shared=shared, show=False, limit=per_warp * warps
             )
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
         cases = {"": advice} if isinstance(advice, str) else advice
@@ -192,7 +194,7 @@ def simulated(
         raise WrongForm(f"The simulation stopped: {objection} {fitting}".rstrip()) from None
     except LimitError:
         raise WrongForm(
-            f"The simulation stopped: warps have executed {_PER_WARP:,} instructions on average; a right "
+            f"The simulation stopped: warps have executed {per_warp:,} instructions on average; a right "
             "answer takes fewer. So does a loop never end, or do threads do the work of others?"
         ) from None
     except PtxlabError as error:

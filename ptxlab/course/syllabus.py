@@ -191,6 +191,10 @@ SHAPES: tuple[Lesson, ...] = tuple(
     _lesson(f"shapes-{family}", f"Every layout of {family.replace('-sp', '.sp')}")
     for family in ("mma", "mma-sp", "block-scaled", "wmma", "wgmma", "wgmma-sp", "tcgen05", "transfer")
 )
+#: Notebooks in which readers write more than an exercise.
+PROJECTS: tuple[Lesson, ...] = (
+    _lesson("project-gemm", "Can you write a matrix product that keeps the tensor cores busy?"),
+)
 #: Ways through the course, each by its last lessons; what these build on comes before them.
 TRACKS: dict[str, tuple[str, ...]] = {
     "the whole course": tuple(name for _, name, _, _ in _ROWS),

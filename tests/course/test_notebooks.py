@@ -34,6 +34,7 @@ PLACEHOLDER = re.compile(r"\{_|\{[A-Z]{2}")  # `{_SFA_ROW}`, which was to become
 CHECK = re.compile(r'lessons\.check\("(.*?)"')
 NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
 SHAPES = tuple(f"shapes-{walk.replace('.', '-')}" for walk in WALKS)
+PROJECTS = tuple(lesson.file for lesson in syllabus.PROJECTS)
 
 
 def read(name: str) -> Any:
@@ -55,12 +56,12 @@ def answered(name: str) -> list[str]:
 
 
 def test_the_notebooks_are_those_of_the_course() -> None:
-    assert {path.stem for path in FOLDER.glob("*.ipynb")} == {*NAMES, *SHAPES}
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == {*NAMES, *SHAPES, *PROJECTS}
     assert tuple(lesson.file for lesson in syllabus.SHAPES) == SHAPES
     assert list(SOLUTIONS) == list(lessons.EXERCISES)
 
 
-@each("name", (*NAMES, *SHAPES))
+@each("name", (*NAMES, *SHAPES, *PROJECTS))
 def test_form(name: str) -> None:
     """Valid, stripped, thin cells, plain metadata, stable ids."""
     notebook = read(name)
@@ -232,7 +233,7 @@ def client() -> Iterator[Any]:
     opened.execute()  # and so ends the kernel
 
 
-@pytest.fixture(scope="module", params=(*NAMES, *SHAPES))
+@pytest.fixture(scope="module", params=(*NAMES, *SHAPES, *PROJECTS))
 def executed(request: pytest.FixtureRequest, client: Any) -> Any:
     """The notebook run as it is; then, with the names that it made, its exercises with their solutions."""
     notebook = read(request.param)
@@ -282,7 +283,7 @@ def test_every_comparison_holds(executed: Any) -> None:
     printed = [
         output.text for cell in code(executed[1]) for output in cell.outputs if output.output_type == "stream"
     ]
-    assert printed or executed[0] in SHAPES
+    assert printed or executed[0] in (*SHAPES, *PROJECTS)
     assert not any(re.search(r"\bFalse\b", text) for text in printed)
     wide = [line for text in printed for line in text.splitlines() if len(line) > WIDEST]
     assert not wide, "JupyterLab breaks these inside words"

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 from ptxlab._util.files import write_atomically
-from ptxlab.course.syllabus import SHAPES
+from ptxlab.course.syllabus import PROJECTS, SHAPES
 from ptxlab.lessons import LESSONS, Lesson
 
 from ..address import address, is_published
@@ -26,7 +26,7 @@ def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
     `brief` leaves the code out of all but the first; with `web`, each has a link to itself in JupyterLite.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for index, lesson in enumerate((*LESSONS, *SHAPES)):
+    for index, lesson in enumerate((*LESSONS, *PROJECTS, *SHAPES)):
         notebook = prepared(lesson, web=web)
         if brief and index:
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
@@ -83,6 +83,7 @@ def contents() -> str:
         lessons = [lesson for lesson in LESSONS if lesson.part == part]
         entries = [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
         blocks += [f"## {part}", _table(lessons), _tree(part, entries)]
+    blocks.append(_tree("Projects", [lesson.file for lesson in PROJECTS]))
     others = [lesson for lesson in (*LESSONS, *SHAPES) if not lesson.number]
     blocks.append(_tree("To look things up", [lesson.file for lesson in others]))
     return "\n\n".join(blocks) + "\n"
