@@ -1,15 +1,14 @@
 """The project `project-gemm`: five steps of a GEMM that readers write, from `mma.sync` to a ring of TMA.
 
 `check` simulates a reader's kernel with several sizes and predicts its time; the verdict shows it below the
-roofline and in the ladder beside the rungs of `ptxlab.gemm`. `record` keeps times in a file, and `leaderboard`
-makes one table of a class's files.
+roofline and in the ladder beside the rungs of `ptxlab.gemm`. `record` keeps times in a file, and
+`leaderboard` makes one table of a class's files.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_path, as_text
-from ..errors import PtxlabError, counted, lines_of, listing, quoted
+from ..errors import PtxlabError, counted, lines_of, quoted
 from ..gemm import ladder
 from ..gemm.source import instruction_header, source_files
 from ..isa.parse import parse_mma
@@ -44,7 +43,7 @@ __all__ = ["SIZES", "STEPS", "Step", "StepVerdict", "check", "given", "leaderboa
 
 #: M, N and K of the product whose time is predicted.
 SIZES = (2048, 2048, 512)
-#: Microseconds predicted for the rungs of `ptxlab.gemm` with that product: `python -m tools.record gemm_project`.
+#: Microseconds predicted for the rungs of `ptxlab.gemm` with it: `python -m tools.record gemm_project`.
 RUNGS_FILE = "gemm_project.json"
 
 _WGMMA = replace(parse_mma("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"), a_space="shared")
@@ -57,10 +56,15 @@ _TYPES = """\
 typedef unsigned short f16;  // its 16 bits"""
 _PLACES = LOAD.strip().partition("\n__device__ void load_a")[0]  # group() and thread_in_group()
 _HALVES = """\
-__device__ __forceinline__ uint32_t halves(float first, float second) {  // rounded; the first in the lower half
+__device__ __forceinline__ uint32_t halves(float first, float second) {  // the first in the low half
     uint32_t both;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
     return both;
+}"""
+_STORE_PAIRS = """\
+__device__ void store_d(const float* d, float* D, int N) {  // D by rows of N elements, two at a time
+    for (int r = 0; r < 4; r += 2)
+        *(float2*)(D + (group() + r / 2 * 8) * N + thread_in_group() * 2) = make_float2(d[r], d[r + 1]);
 }"""
 _COPIES = ("cp_async_16", "cp_async_commit", "cp_async_wait")
 _WARPGROUP = ("wgmma_fence", "wgmma_commit", "wgmma_wait", "fence_async_proxy")
@@ -105,7 +109,9 @@ def _functions(names: tuple[str, ...]) -> list[str]:
     """The definitions of these names in the header of the ladder, each with its comment."""
     parts = source_files()["ptx.cuh"].split("\n\n")
     return [
-        part for part in parts if any(re.search(rf"^[^/\n]*\b{name}\b[ (]", part, re.MULTILINE) for name in names)
+        part
+        for part in parts
+        if any(re.search(rf"^[^/\n]*\b{name}\b[ (]", part, re.MULTILINE) for name in names)
     ]
 
 
@@ -122,7 +128,8 @@ STEPS: tuple[Step, ...] = (
         1, "mma.sync from global memory", 1, (64, 64), 128, 0, (), "mma.sync",
         ((64, 64, 64), (128, 192, 48), (64, 128, 16)), (32, 32), 1200, 110,
         "Each fragment is used by several `mma`, so that registers save most of the reads.",
-        "Does each fragment that a warp loads serve as many `mma` as it can? A warp with 32 x 32 of D needs two "
+        "Does each fragment that a warp loads serve as many `mma` as it can? A warp with 32 x 32 of D needs "
+        "two "
         "fragments of A and four of B for eight `mma`.",
         own=f"{MMA.strip()}\n\n{LOAD.strip()}\n\n{STORE.strip()}",
     ),
@@ -131,14 +138,14 @@ STEPS: tuple[Step, ...] = (
         ("shared_address", "ldmatrix_x4"), "ldmatrix", _SMALL, (64, 64), 2500, 60,
         "A block reads each row once for all of its warps, and no two rows of a matrix meet in a bank.",
         "Copies of 16 bytes and `ldmatrix` with four matrices take the fewest instructions.",
-        own=f"{MMA.strip()}\n\n{_PLACES}\n\n{STORE.strip()}",
+        own=f"{MMA.strip()}\n\n{_PLACES}\n\n{_STORE_PAIRS}",
     ),
     Step(
         3, "cp.async in stages", 5, (128, 128), 128, _RING_BYTES,
-        ("shared_address", "ldmatrix_x4", *_COPIES), "cp.async", _LARGE, (128, 128), 15_600, 34,
+        ("shared_address", "ldmatrix_x4", *_COPIES), "cp.async", _LARGE, (128, 128), 15_600, 22,
         "Tiles arrive while others are multiplied: the latency of memory is hidden.",
         "Are copies of later tiles on their way while one is multiplied?",
-        own=f"{MMA.strip()}\n\n{_PLACES}\n\n{STORE.strip()}",
+        own=f"{MMA.strip()}\n\n{_PLACES}\n\n{_STORE_PAIRS}",
     ),
     Step(
         4, "wgmma with descriptors", 6, (128, 128), 256, _RING_BYTES,
@@ -210,7 +217,7 @@ class StepVerdict(Verdict):
         rates["cuBLAS on an H200"] = float(CUBLAS)
         m, n, k = SIZES
         notes = (
-                f"predicted for {m} x {n} x {k}; the rungs store D as f16, steps 1 to 4 as f32",
+            f"predicted for {m} x {n} x {k}; the rungs store D as f16, steps 1 to 4 as f32",
             f"cuBLAS: measured with {SIZE} x {SIZE} x {SIZE}",
         )
         return bars(rates, f"Step {self.step} in the ladder: TFLOP/s", notes, text="{:.0f}".format)
@@ -248,7 +255,8 @@ def given(step: int) -> GivenSource:
     rows, columns = chosen.block
     memory = f" It has {chosen.shared:,} bytes of dynamic shared memory." if chosen.shared else ""
     text = (
-        f"A block of {chosen.threads} threads computes {rows} x {columns} of D; there are N / {columns} blocks "
+        f"A block of {chosen.threads} threads computes {rows} x {columns} of D; there are N / {columns} "
+        f"blocks "
         f"along x and M / {rows} along y.{memory}"
     )
     return GivenSource(text, chosen.given)
@@ -288,7 +296,9 @@ class _Run(NamedTuple):
         return np.asarray(self.expected != self.D)
 
 
-def _arguments(step: Step, A: NDArray[Any], B: NDArray[Any], bias: NDArray[Any], D: NDArray[Any]) -> list[Any]:
+def _arguments(
+    step: Step, A: NDArray[Any], B: NDArray[Any], bias: NDArray[Any], D: NDArray[Any]
+) -> list[Any]:
     """The arguments of a launch; B is [N, K]."""
     sizes = [D.shape[0], D.shape[1], A.shape[1]]
     if not step.tma:
@@ -311,7 +321,8 @@ def _simulate(step: Step, kernel: Kernel, shape: tuple[int, int, int]) -> _Run:
 
 
 _STOPPED = {
-    "deadlock": "Which thread waits for what nobody signals? Count the arrivals, the bytes that are announced "
+    "deadlock": "Which thread waits for what nobody signals? Count the arrivals, the bytes that are "
+    "announced "
     "and those that come, and the parity of each phase.",
     "misaligned": "Copies of 16 bytes begin at multiples of 16 bytes.",
     "argument": "Which rows, columns and steps along K does the last block have?",
@@ -356,8 +367,16 @@ def _judged(step: Step, name: str, answer: object) -> StepVerdict:
             return verdict(_wrong(step, runs))
     first = runs[0].result
     if not any(opcode.startswith(step.idea) for opcode in first.counts):
-        return verdict({otherwise: f"D is right, and there are no hazards. But this step is about `{step.idea}`, "
+        return verdict({otherwise: f"D is right, and there are no hazards. But this step is about "
+        f"`{step.idea}`, "
                         "and the kernel executes none."})  # fmt: skip
+    groups = waits(runs[-1].result, "cp.async.wait_group")
+    groups[0] += runs[-1].result.counts["cp.async.wait_all"]
+    if step.number == 3 and groups[0] > groups.total() / 2:
+        return verdict({otherwise: "D is right, and there are no hazards. But most iterations wait for all "
+        "copies: "
+                        "none is left in flight. This step asks for a ring: how many groups may stay "
+                        "pending?"})  # fmt: skip
     slow = _slow(step, runs[0])
     executed = sum(first.counts.values())
     if executed > _MANY * step.instructions:
@@ -384,7 +403,8 @@ def _judged(step: Step, name: str, answer: object) -> StepVerdict:
         correct(profile.microseconds <= step.budget): f"{step.praise} Predicted: {time} of {within}, "
         f"{_rate(profile.microseconds):.0f} TFLOP/s; rung {step.rung} of `ptxlab.gemm` takes "
         f"{rung_times()[step.rung]:.1f} µs.{noted}",
-        when(slow): f"D is right, and there are no hazards, but it takes {time}, and its budget is {within}. {slow}",
+        when(slow): f"D is right, and there are no hazards, but it takes {time}, and its budget is "
+        f"{within}. {slow}",
         otherwise: f"D is right, and there are no hazards, but it takes {time}, and its budget is {within}. "
         f"{_stall(profile, step)} {step.advice}",
     }, profile)  # fmt: skip
@@ -394,24 +414,33 @@ def _judged(step: Step, name: str, answer: object) -> StepVerdict:
 _CURES = (
     ("uninitialised register", "", "Is every accumulator 0 before the first product, and every register of a "
      "fragment loaded?"),
-    ("uninitialised memory", "", "Is that part of shared memory copied before it is read, in the first iteration as "
+    ("uninitialised memory", "", "Is that part of shared memory copied before it is read, in the first "
+    "iteration as "
      "in the last?"),
-    ("missing proxy fence", "", "`wgmma` and TMA reach shared memory through the async proxy: each thread fences what "
+    ("missing proxy fence", "", "`wgmma` and TMA reach shared memory through the async proxy: each thread "
+    "fences what "
      "it wrote, then comes the barrier."),
-    ("cp.async without proxy fence", "", "`wgmma` reads shared memory through the async proxy: each thread waits for "
+    ("cp.async without proxy fence", "", "`wgmma` reads shared memory through the async proxy: each thread "
+    "waits for "
      "its copies, fences them, then comes the barrier."),
-    ("missing wgmma.fence", "", "Registers that were written before belong to `wgmma` after `wgmma_fence()`."),
+    ("missing wgmma.fence", "", "Registers that were written before belong to `wgmma` after "
+    "`wgmma_fence()`."),
     ("mbarrier.init without fence", "", "TMA sees the initialised barriers after `mbarrier_init_fence()`."),
-    ("missing wait", "mbarrier", "A stage is there when both of its boxes are: does the mbarrier expect the bytes of "
+    ("missing wait", "mbarrier", "A stage is there when both of its boxes are: does the mbarrier expect the "
+    "bytes of "
      "both, and does everybody wait for its phase?"),
-    ("missing wait", "with that warpgroup", "Tiles belong to `wgmma` until every warpgroup has waited for it: what "
+    ("missing wait", "with that warpgroup", "Tiles belong to `wgmma` until every warpgroup has waited for "
+    "it: what "
      "stands between that and the next copy to their stage?"),
-    ("missing wait", "wgmma", "Accumulators and tiles of a `wgmma` are its own until it was committed and waited "
+    ("missing wait", "wgmma", "Accumulators and tiles of a `wgmma` are its own until it was committed and "
+    "waited "
      "for."),
-    ("missing wait", "", "A copy is under way until it was waited for: how many groups were committed after it? So "
+    ("missing wait", "", "A copy is under way until it was waited for: how many groups were committed after "
+    "it? So "
      "many may stay pending, with a K of one tile as with a long one."),
     ("race", "different values", "Does every warp, and every warpgroup, have its own rows and columns of D?"),
-    ("race", "", "Between what one thread writes to shared memory and what another reads there, and before it is "
+    ("race", "", "Between what one thread writes to shared memory and what another reads there, and before "
+    "it is "
      "written again, stands a barrier for all of them."),
 )  # fmt: skip
 
@@ -422,7 +451,9 @@ def _readable(text: str) -> str:
     >>> _readable("line 3: a race with line 1012")
     'line 3: a race with line 12 of what is given'
     """
-    return re.sub(r"\bline 1(\d{3})\b( of what is given)?", lambda found: f"line {int(found[1])} of what is given", text)
+    return re.sub(
+        r"\bline 1(\d{3})\b( of what is given)?", lambda found: f"line {int(found[1])} of what is given", text
+    )
 
 
 def _wrong(step: Step, runs: list[_Run]) -> Sentences:
@@ -451,41 +482,52 @@ def _wrong(step: Step, runs: list[_Run]) -> Sentences:
     def is_sum_over(part: slice) -> bool:
         only = run.sums(part)
         only = np.maximum(only + run.bias, 0).astype(np.float16) if step.tma else only
-        return k > depth and bool((D == only).all())
+        return k > depth and bool((only == D).all())
 
     return {
-        when(hazards and not wrong.any()): f"D is right ({launch}), but only by luck: {reported}. {cure}".rstrip(),
+        when(hazards and not wrong.any()): f"D is right ({launch}), but only by luck: {reported}. "
+        f"{cure}".rstrip(),
         when(hazards): f"The simulator reports ({launch}): {reported}. {cure}".rstrip(),
         when(np.isnan(D).all()): f"Nothing was stored in D ({launch}).",
         when(wrong_are(sums)): "Elements are those of A B: where are the bias and the maximum with 0?",
-        when(wrong_are(np.maximum(sums, 0))): "The bias is missing: element n of it belongs to column n of D.",
-        when(wrong_are(sums + run.bias)): "The bias is there, but negative numbers are left: D is max(A B + bias, 0).",
+        when(wrong_are(np.maximum(sums, 0))): "The bias is missing: element n of it belongs to column n of "
+        "D.",
+        when(wrong_are(sums + run.bias)): "The bias is there, but negative numbers are left: D is max(A B + "
+        "bias, 0).",
         when(wrong_are(by_rows)): "The bias is added by rows; element n of it belongs to *column* n.",
-        when(not wrong[inside].any() and np.isnan(D[~inside]).all()): f"Only the block at the top left is stored "
+        when(not wrong[inside].any() and np.isnan(D[~inside]).all()): f"Only the block at the top left is "
+        f"stored "
         f"({launch}): what counts blocks along x and y?",
-        when(np.isnan(D).any()): f"Some elements are not stored: {where(np.isnan(D) & wrong)} ({launch}). Which warp "
+        when(np.isnan(D).any()): f"Some elements are not stored: {where(np.isnan(D) & wrong)} ({launch}). "
+        f"Which warp "
         "has it?",
         when(is_sum_over(slice(16))): f"Only the first 16 along K are in the sums ({launch}).",
         when(is_sum_over(slice(depth))): f"Only the first {depth} along K are in the sums ({launch}).",
-        when(is_sum_over(slice(-depth, None))): f"Only the last {depth} along K are in the sums ({launch}): do the "
+        when(is_sum_over(slice(-depth, None))): f"Only the last {depth} along K are in the sums ({launch}): "
+        f"do the "
         "accumulators start at 0 in every iteration?",
         when(is_sum_over(slice(-depth))): f"The last {depth} along K are missing ({launch}).",
         when(D.dtype == sums.dtype and m == n and (sums.T == D).all()): "That is the transpose of D.",
-        when(len(runs) > 1): f"{where(wrong)} with {launch}, though other sizes are right. Does the kernel assume "
-        f"a size, or more than {counted(k // depth, 'iteration')} along K?",
+        when(len(runs) > 1): f"{where(wrong)} with {launch}, though other sizes are right. Does the kernel "
+        f"assume "
+        f"a size, or more than {counted(k // depth, 'iteration')} along K? {_ELEMENTS[step.number]}",
         otherwise: f"{where(wrong)} ({launch}). {_ELEMENTS[step.number]}",
     }  # fmt: skip
 
 
 #: Where elements go wrong in each step.
 _ELEMENTS = {
-    1: "Do tiles of A begin every 16 rows, those of B every 8 columns, and does each have its own accumulators?",
-    2: "Does `ldmatrix` read where the copy wrote: the same swizzle, the rows of this warp, and of B two tiles of "
+    1: "Do tiles of A begin every 16 rows, those of B every 8 columns, and does each have its own "
+    "accumulators?",
+    2: "Does `ldmatrix` read where the copy wrote: the same swizzle, the rows of this warp, and of B two "
+    "tiles of "
     "8 columns at a time?",
     3: "Does every tile have its own stage, and does `ldmatrix` read from the stage of tile i?",
-    4: "Does the descriptor name what lies there: 8 rows 1,024 bytes apart, a swizzle of 128 bytes, and 32 bytes "
+    4: "Does the descriptor name what lies there: 8 rows 1,024 bytes apart, a swizzle of 128 bytes, and 32 "
+    "bytes "
     "further on for each step of 16 along K? And do accumulators go to the rows of their warpgroup?",
-    5: "Which box is where: rows and columns of `tma_load`, 128 rows of B behind those of A, and the rows of a "
+    5: "Which box is where: rows and columns of `tma_load`, 128 rows of B behind those of A, and the rows "
+    "of a "
     "warpgroup?",
 }
 
@@ -499,8 +541,10 @@ def _slow(step: Step, run: _Run) -> str:
     conflicts = sum(line.conflicts for line in lines.values())
     if worst is not None and conflicts > 0.3 * waves:
         return _readable(
-            f"Bank conflicts: in line {worst.line}, shared memory takes {worst.wavefronts:,} wavefronts where "
-            f"{worst.least:,} would do. Rows of 128 bytes begin in the same bank; XOR the chunk of 16 bytes with "
+            f"Bank conflicts: in line {worst.line}, shared memory takes {worst.wavefronts:,} wavefronts "
+            f"where "
+            f"{worst.least:,} would do. Rows of 128 bytes begin in the same bank; XOR the chunk of 16 bytes "
+            f"with "
             "the row % 8, where it is written and where it is read."
         )
     rows, columns = step.reads
@@ -508,7 +552,8 @@ def _slow(step: Step, run: _Run) -> str:
     read = result.bytes["global read"]
     if read > 1.6 * needed:
         return (
-            f"Warps read {read / needed:.1f} times the bytes of A and B that they need, {rows} rows and {columns} "
+            f"Warps read {read / needed:.1f} times the bytes of A and B that they need, {rows} rows and "
+            f"{columns} "
             "columns for each tile: load each fragment once, and use it for several `mma`."
             if step.number == 1
             else f"The blocks read {read / needed:.1f} times the bytes that they need: {rows} rows of A and "
@@ -521,18 +566,14 @@ def _slow(step: Step, run: _Run) -> str:
     )
     if step.number > 1 and scattered is not None and scattered.sectors_per_request > 20:
         return _readable(
-            f"Not coalesced: in line {scattered.line}, a warp touches {scattered.sectors_per_request:.0f} sectors "
+            f"Not coalesced: in line {scattered.line}, a warp touches {scattered.sectors_per_request:.0f} "
+            f"sectors "
             "of 32 bytes at once. Neighbouring lanes should copy neighbouring 16 bytes of a row."
-        )
-    groups = waits(result, "cp.async.wait_group")
-    if step.number in (3, 4) and groups and groups[0] > groups.total() / 2:
-        return (
-            "Every iteration waits for all copies, also for those of later tiles: nothing is left in flight. How "
-            "many groups may still be?"
         )
     if step.number == 2 and sum(result.counts.values()) > 1.5 * step.instructions:
         return (
-            f"The warps execute {sum(result.counts.values()):,} instructions, where {step.instructions:,} would do: "
+            f"The warps execute {sum(result.counts.values()):,} instructions, where {step.instructions:,} "
+            f"would do: "
             f"{step.advice}"
         )
     return ""
@@ -552,9 +593,8 @@ def _stall(profile: Profile, step: Step) -> str:
     share = spent[line] / (sum(profile.reasons.values()) or 1.0)
     place = f"line {number}{' of what is given' if theirs else ''}"
     words = reason_words(reason)
-    return (
-        f"Its warps spend {share:.0%} of their time at {place}, `{text}`: {reason}{f' ({words})' if words else ''}."
-    )
+    return f"Its warps spend {share:.0%} of their time at {place}, `{text}`: "
+    f"{reason}{f' ({words})' if words else ''}."
 
 
 # -- a class's times -----------------------------------------------------------------------------------------
@@ -563,7 +603,7 @@ _ENDING = ".gemm.jsonl"
 
 
 def record(name: str, verdict: StepVerdict, folder: str | Path = ".") -> Path:
-    """Add the predicted time of a right kernel to the file of a reader, ``NAME.gemm.jsonl``, and return the file.
+    """Add the predicted time of a right kernel to a reader's file, ``NAME.gemm.jsonl``, and return the file.
 
     Each line has name, step, microseconds, date and the kernel's source.
     """
@@ -572,7 +612,8 @@ def record(name: str, verdict: StepVerdict, folder: str | Path = ".") -> Path:
         raise PtxlabError(f"name={quoted(name)}: it has letters, digits, spaces, `.`, `-` and `_`")
     if not isinstance(verdict, StepVerdict) or not verdict or verdict.microseconds is None:
         raise PtxlabError(
-            "verdict: only a right kernel with a predicted time is recorded; gemm_project.check(...) returns it"
+            "verdict: only a right kernel with a predicted time is recorded; gemm_project.check(...) "
+            "returns it"
         )
     path = as_path(folder, "folder") / f"{who}{_ENDING}"
     entry = {
@@ -624,10 +665,14 @@ def leaderboard(folder: str | Path = ".") -> Picture:
     for entry in entries(folder):
         times.setdefault(entry.name, {})[entry.step] = entry.microseconds
     if not times:
-        raise PtxlabError(f"folder: {quoted(str(folder))} has no file *{_ENDING}; gemm_project.record writes them")
+        raise PtxlabError(
+            f"folder: {quoted(str(folder))} has no file *{_ENDING}; gemm_project.record writes them"
+        )
     order = sorted(times, key=lambda name: (-len(times[name]), times[name][max(times[name])], name))
     rows = {
-        f"{place} {name}": [f"{times[name][step.number]:.1f}" if step.number in times[name] else "" for step in STEPS]
+        f"{place} {name}": [
+            f"{times[name][step.number]:.1f}" if step.number in times[name] else "" for step in STEPS
+        ]
         for place, name in enumerate(order, 1)
     }
     rows["budget"] = [f"{step.budget:g}" for step in STEPS]

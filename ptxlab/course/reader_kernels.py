@@ -184,9 +184,7 @@ def simulated(
     warps = grid[0] * grid[1] * block // 32
     try:
         with readers_time():
-            return kernel.simulate(
-                grid, block, *arguments, shared=shared, show=False, limit=per_warp * warps
-            )
+            return kernel.simulate(grid, block, *arguments, shared=shared, show=False, limit=per_warp * warps)
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
         cases = {"": advice} if isinstance(advice, str) else advice
         fitting = next(text for words, text in cases.items() if words in str(error))

@@ -1,4 +1,4 @@
-"""The project of five GEMMs: reference solutions pass, typical mistakes get their hint, times are kept in files."""
+"""The project of five GEMMs: solutions pass, typical mistakes get their hint, times are kept in files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,12 @@ def solution(step: int) -> str:
 
 #: Step, what is changed in its solution, and words of the hint. `SLOW` are right, but over the budget.
 WRONG = [
-    (1, "a[2][4], b[4][2];", "a[2][4] = {}, b[4][2] = {};\n        if (k) break;", "Only the first 16 along K"),
+    (
+        1,
+        "a[2][4], b[4][2];",
+        "a[2][4] = {}, b[4][2] = {};\n        if (k) break;",
+        "Only the first 16 along K",
+    ),
     (1, "float d[2][4][4] = {};", "float d[2][4][4];", "Is every accumulator 0 before the first product"),
     (1, "blockIdx.y * 64", "0", "not stored"),
     (1, "(column + 8 * j) * K", "(column + j) * K", "tiles of A begin every 16 rows, those of B every 8"),
@@ -45,6 +50,7 @@ WRONG = [
     (3, "        __syncthreads();\n", "", "stands a barrier for all of them"),
     (3, "i < count; i++) {\n        cp_async_wait", "i < 4; i++) {\n        cp_async_wait", "iteration"),
     (3, "i + STAGES - 1);", "i + STAGES);", "A copy is under way until"),
+    (3, "cp_async_wait<STAGES - 2>();", "cp_async_wait<0>();", "none is left in flight"),
     (4, "        wgmma_wait<0>();\n", "", "until every warpgroup has waited for it"),
     (4, "(uint64_t)(1024 / 16)", "(uint64_t)(512 / 16)", "Does the descriptor name what lies there"),
     (4, "1ull << 62", "2ull << 62", "Does the descriptor name what lies there"),
@@ -53,7 +59,12 @@ WRONG = [
     (5, "mbarrier_expect(barrier, STAGE);", "mbarrier_expect(barrier, TILE);", "expect the bytes of both"),
     (5, "fmaxf(d[2 * i] + bias[n], 0.0f)", "d[2 * i] + bias[n]", "negative numbers are left"),
     (5, "bias[n]", "0.0f", "The bias is missing"),
-    (5, "tma_load(stage + TILE, B, i * 64, blockIdx.x", "tma_load(stage + TILE, B, i * 64, blockIdx.y", "Which box"),
+    (
+        5,
+        "tma_load(stage + TILE, B, i * 64, blockIdx.x",
+        "tma_load(stage + TILE, B, i * 64, blockIdx.y",
+        "Which box",
+    ),
     (5, "        __syncthreads();\n    }\n    const", "    }\n    const", "every warpgroup has waited"),
 ]
 #: What PTX requires and no chip was seen to need: accepted, with a note.
@@ -61,10 +72,7 @@ NOTED = [
     (4, "        fence_async_proxy();\n", "", "proxy"),
     (5, "        mbarrier_init_fence();\n", "", "mbarrier"),
 ]
-SLOW = [
-    (2, "(chunk ^ row % 8)", "chunk", "Bank conflicts: in line"),
-    (3, "cp_async_wait<STAGES - 2>();", "cp_async_wait<0>();", "nothing is left in flight"),
-]
+SLOW = [(2, "(chunk ^ row % 8)", "chunk", "Bank conflicts: in line")]
 
 
 @pytest.fixture(params=["nvrtc", "clang"])
@@ -87,7 +95,9 @@ def test_solutions_are_right_and_within_their_budget(number: int, compiler: str)
     assert verdict.microseconds and 0.7 * step.budget < verdict.microseconds <= step.budget
     assert f"of {step.budget:g} µs" in verdict.text
     page = verdict._repr_html_()
-    assert "below the roofs of H200" in page and f"▶ your step {number}" in page and "cuBLAS on an H200" in page
+    assert (
+        "below the roofs of H200" in page and f"▶ your step {number}" in page and "cuBLAS on an H200" in page
+    )
 
 
 @pytest.mark.slow
@@ -150,9 +160,9 @@ def test_the_notebook_states_the_table() -> None:
     assert " x ".join(map(str, SIZES)) in texts[0]
     for step in STEPS:
         (at,) = (at for at, text in enumerate(texts) if text.startswith(f"## Step {step.number}: "))
-        assert texts[at].startswith(f"## Step {step.number}: {step.title}".replace("mma.sync", "`mma.sync`")) or (
-            texts[at].partition("\n")[0].replace("`", "") == f"## Step {step.number}: {step.title}"
-        )
+        assert texts[at].startswith(
+            f"## Step {step.number}: {step.title}".replace("mma.sync", "`mma.sync`")
+        ) or (texts[at].partition("\n")[0].replace("`", "") == f"## Step {step.number}: {step.title}")
         assert f"**Budget: {step.budget:g} µs.**" in texts[at]
         assert "{}, {}, {}.".format(*step.shapes[0]) in texts[at]
         assert texts[at + 1] == f"gemm_project.given({step.number})"
@@ -210,7 +220,9 @@ def test_the_leaderboard_of_a_folder(tmp_path: Path) -> None:
     gemm_project.record("Ada", right, tmp_path)
     (tmp_path / "Grace.gemm.jsonl").write_text(
         "".join(
-            json.dumps({"name": "Grace", "step": step, "microseconds": 50.0, "date": "2026-01-31", "source": "?"})
+            json.dumps(
+                {"name": "Grace", "step": step, "microseconds": 50.0, "date": "2026-01-31", "source": "?"}
+            )
             + "\n"
             for step in (1, 2)
         )

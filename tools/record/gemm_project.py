@@ -1,4 +1,4 @@
-"""Record the predicted times of the GEMM rungs for the project: python -m tools.record gemm_project (minutes)"""
+"""Record the predicted times of the GEMM rungs for the project (minutes)."""
 
 from __future__ import annotations
 
