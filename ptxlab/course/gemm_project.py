@@ -14,7 +14,7 @@ from datetime import date
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Step(
         2, "shared memory, ldmatrix, a swizzle", 3, (64, 64), 128, 2 * 64 * 128,
-        ("shared_address", "ldmatrix_x4"), "ldmatrix", _SMALL, (64, 64), 2500, 60,
+        ("shared_address", "ldmatrix_x4"), "ldmatrix", _SMALL, (64, 64), 2500, 45,
         "A block reads each row once for all of its warps, and no two rows of a matrix meet in a bank.",
         "Copies of 16 bytes and `ldmatrix` with four matrices take the fewest instructions.",
         own=f"{MMA.strip()}\n\n{_PLACES}\n\n{_STORE_PAIRS}",
@@ -281,14 +281,16 @@ class _Run(NamedTuple):
 
     def sums(self, part: slice = slice(None)) -> NDArray[np.float32]:
         """A B, or the sums over a part of K."""
-        return self.A[:, part].astype(np.float32) @ self.B[:, part].astype(np.float32).T
+        sums: NDArray[np.float32] = self.A[:, part].astype(np.float32) @ self.B[:, part].astype(np.float32).T
+        return sums
 
     @property
     def expected(self) -> NDArray[Any]:
         """D as it should be."""
         if self.D.dtype == np.float32:
             return self.sums()
-        return np.maximum(self.sums() + self.bias, 0).astype(np.float16)
+        finished: NDArray[Any] = np.maximum(self.sums() + self.bias, 0).astype(np.float16)
+        return finished
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
@@ -357,7 +359,7 @@ def _judged(step: Step, name: str, answer: object) -> StepVerdict:
 
     def verdict(sentences: Sentences, profile: Profile | None = None) -> StepVerdict:
         fitting = next(condition for condition in sentences if condition.fits)
-        state = "right" if fitting.right else "wrong"
+        state: Literal["right", "wrong"] = "right" if fitting.right else "wrong"
         return StepVerdict(name, state, sentences[fitting], step.number, source, profile)
 
     runs = []
@@ -384,9 +386,9 @@ def _judged(step: Step, name: str, answer: object) -> StepVerdict:
                         f"{step.instructions:,} would do. {slow or step.advice}"})  # fmt: skip
     noted = _readable("".join(f" But a note: {note.sentence}." for note in first.notes[:1]))
     m, n, k = SIZES
-    zeros = [np.zeros(size, np.float16) for size in ((m, k), (n, k))]
+    A, B = (np.zeros((rows, k), np.float16) for rows in (m, n))
     D = np.zeros((m, n), np.float16 if step.tma else np.float32)
-    arguments = _arguments(step, *zeros, np.zeros(n, np.float32), D)
+    arguments = _arguments(step, A, B, np.zeros(n, np.float32), D)
     try:
         profile = kernel.profile(step.grid(m, n), step.threads, *arguments, shared=step.shared)
     except PtxlabError as error:
@@ -593,8 +595,8 @@ def _stall(profile: Profile, step: Step) -> str:
     share = spent[line] / (sum(profile.reasons.values()) or 1.0)
     place = f"line {number}{' of what is given' if theirs else ''}"
     words = reason_words(reason)
-    return f"Its warps spend {share:.0%} of their time at {place}, `{text}`: "
-    f"{reason}{f' ({words})' if words else ''}."
+    why = f"{reason} ({words})" if words else reason
+    return f"Its warps spend {share:.0%} of their time at {place}, `{text}`: {why}."
 
 
 # -- a class's times -----------------------------------------------------------------------------------------
@@ -610,7 +612,7 @@ def record(name: str, verdict: StepVerdict, folder: str | Path = ".") -> Path:
     who = as_text(name, "name").strip()
     if not re.fullmatch(r"[\w .-]*\w", who):
         raise PtxlabError(f"name={quoted(name)}: it has letters, digits, spaces, `.`, `-` and `_`")
-    if not isinstance(verdict, StepVerdict) or not verdict or verdict.microseconds is None:
+    if not verdict or verdict.microseconds is None:
         raise PtxlabError(
             "verdict: only a right kernel with a predicted time is recorded; gemm_project.check(...) "
             "returns it"

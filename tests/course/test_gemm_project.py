@@ -16,6 +16,7 @@ from ptxlab.course.gemm_project import RUNGS_FILE, SIZES, STEPS, StepVerdict, ch
 from ptxlab.errors import PtxlabError, error_of
 from ptxlab.gpu.compiler import compiler_version
 from ptxlab.simulator.cuda_source import find_compiler
+from ptxlab.simulator.kernel import Kernel
 from tests.cases import each
 from tests.texts import replaced
 from tools import leaderboard
@@ -106,7 +107,7 @@ def test_mistakes_get_their_hint(
     mistake: tuple[int, str, str, str], compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None of these comes as far as a prediction."""
-    monkeypatch.setattr(gemm_project.Kernel, "profile", None)
+    monkeypatch.setattr(Kernel, "profile", None)
     number, before, after, hint = mistake
     verdict = check(number, replaced(solution(number), before, after))
     assert verdict.state == "wrong" and verdict.profile is None
@@ -133,7 +134,7 @@ def test_notes_and_a_time_that_cannot_be_predicted(
     def profile(*_: object, **__: object) -> None:
         raise PtxlabError("there is no assembler")
 
-    monkeypatch.setattr(gemm_project.Kernel, "profile", profile)
+    monkeypatch.setattr(Kernel, "profile", profile)
     number, before, after, words = mistake
     verdict = check(number, replaced(solution(number), before, after))
     assert verdict and verdict.microseconds is None and verdict.ladder is None
@@ -209,14 +210,14 @@ def test_without_the_instruction_of_the_step(monkeypatch: pytest.MonkeyPatch) ->
 class _Predicted(StepVerdict):
     """A right verdict with a time."""
 
-    microseconds = 70.5  # type: ignore[assignment]
+    microseconds = 70.5
 
 
 def test_the_leaderboard_of_a_folder(tmp_path: Path) -> None:
     right = _Predicted("GEMM step 1", "right", "", 1, "source")
     path = gemm_project.record("Ada", right, tmp_path)
     assert path.name == "Ada.gemm.jsonl"
-    _Predicted.microseconds = 60.25  # type: ignore[assignment]
+    _Predicted.microseconds = 60.25
     gemm_project.record("Ada", right, tmp_path)
     (tmp_path / "Grace.gemm.jsonl").write_text(
         "".join(
