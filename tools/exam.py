@@ -396,11 +396,18 @@ def main() -> None:
     )
     parser.add_argument("folder", nargs="?", default="exam", type=Path)
     parser.add_argument("--seed", type=int, default=1, help="another seed, another exam")
+    parser.add_argument("--qti", action="store_true", help="also write exam.zip, a QTI 2.1 package")
     arguments = parser.parse_args()
     for name in ("questions", "answers"):
         text = sheet(arguments.seed, answers=name == "answers")
         write_atomically(arguments.folder / f"{name}.md", text)
-    print(f"questions.md and answers.md in {arguments.folder}")
+    if arguments.qti:
+        from .qti import package
+
+        seed = arguments.seed
+        write_atomically(arguments.folder / "exam.zip", package(exam(seed), f"Exam {seed}"))
+    names = "questions.md, answers.md and exam.zip" if arguments.qti else "questions.md and answers.md"
+    print(f"{names} in {arguments.folder}")
 
 
 if __name__ == "__main__":
