@@ -34,7 +34,7 @@ def raw_kernel(compiled: Any, target: str) -> Kernel:
 
 
 class _Function:
-    """A kernel of a `RawModule`, with the attributes of a `RawKernel`."""
+    """A kernel of a `RawModule`; of a `RawKernel`'s attributes it has the four that tell its source."""
 
     def __init__(self, module: Any, name: str, on_gpu: Callable[..., Any]) -> None:
         self.code, self.file_path, self.options = module.code, module.file_path, module.options

@@ -239,9 +239,10 @@ def parse(words: Sequence[str]) -> Call:
 
 def _with_elements(words: Sequence[str]) -> list[str]:
     """Split elements into words: A[9][37] becomes A 9 37."""
-    if not words or words[0] not in COMMANDS:
+    command = next((word for word in words if word in COMMANDS), None)
+    if command is None:
         return list(words)
-    parameters = inspect.signature(function_of(words[0])).parameters
+    parameters = inspect.signature(function_of(command)).parameters
     if not {"instruction", "row", "column"} <= parameters.keys():
         return list(words)
     separate: list[str] = []

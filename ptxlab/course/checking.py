@@ -119,6 +119,8 @@ def checks(name: str) -> Callable[[Check], Exercise]:
         def judge(answer: object) -> Reply:
             try:
                 sentences = within_time_limit(lambda: check(plain(answer)))
+                fitting = next(condition for condition in sentences if condition.fits)
+                return Reply(fitting.right, sentences[fitting])
             except Unanswered:
                 raise
             except WrongForm as error:
@@ -126,10 +128,16 @@ def checks(name: str) -> Callable[[Check], Exercise]:
             except Exception as error:  # a mistake in the check: the reader gets an answer all the same
                 remedy = "Compare its form with the comment in the cell."
                 return Reply(False, f"{UNFORESEEN} ({raised(error)}). {remedy}")
-            fitting = next(condition for condition in sentences if condition.fits)
-            return Reply(fitting.right, sentences[fitting])
 
-        return REGISTERED.setdefault(name, Exercise(name, judge))
+        exercise = Exercise(name, judge)
+        # A module whose import was interrupted registers its exercises again.
+        earlier = REGISTERED.setdefault(name, exercise).judge
+        if (earlier.__module__, earlier.__qualname__) != (judge.__module__, judge.__qualname__):
+            raise ValueError(
+                f"exercise {name} has a check already: {earlier.__module__}.{earlier.__qualname__}"
+            )
+        REGISTERED[name] = exercise
+        return exercise
 
     return register
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,12 @@ from .._util.arguments import as_int, as_text
 from ..errors import PtxlabError, quoted
 
 IntTuple: TypeAlias = "int | tuple[IntTuple, ...]"
+_Index = TypeVar("_Index", int, NDArray[np.int64])
 
 _MAX_LENGTH = 400  # characters of a layout's text
 _MAX_DEPTH = 16  # tuples inside tuples
 _MAX_SIZE = 1 << 20  # indices of a layout
+_MAX_STRIDE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class CuteLayout:
     stride: IntTuple
 
     def __post_init__(self) -> None:
+        try:
+            _int_tuple(self.shape), _int_tuple(self.stride)
+        except ValueError:
+            found = quoted((self.shape, self.stride))
+            raise PtxlabError(
+                f"layout {found}: shape and stride are whole numbers or nested tuples of them, as in "
+                "((4, 8), 2) and ((8, 1), 32)"
+            ) from None
         if not _congruent(self.shape, self.stride):
             raise PtxlabError(
                 f"layout {quoted(str(self))}: shape and stride have different forms; each size needs one "
@@ -49,6 +59,8 @@ class CuteLayout:
             )
         if any(size < 1 for size, _ in self.modes) or self.size > _MAX_SIZE:
             raise PtxlabError(f"layout {quoted(str(self))}: sizes are at least 1, and together at most 2^20")
+        if any(abs(stride) > _MAX_STRIDE for _, stride in self.modes):
+            raise PtxlabError(f"layout {quoted(str(self))}: strides are at most 2^40")
 
     @classmethod
     def read(cls, text: str) -> CuteLayout:
@@ -123,6 +135,9 @@ class CuteLayout:
     def compose(self, inner: CuteLayout) -> CuteLayout:
         """``self(inner(index))`` as one layout, in the form of `inner`.
 
+        It composes one mode of `inner` after the other. An error says where no layout of this form has these
+        offsets: where modes of `inner` overlap, or reach beyond this layout.
+
         >>> str(CuteLayout.read("(16,8):(256,1)").compose(CuteLayout.read("(2,4):(16,1)")))
         '(2,4):(1,256)'
         """
@@ -136,7 +151,14 @@ class CuteLayout:
             layout = _flat(_compose_mode(outer, size, step, f"{self} after {inner}"))
             return layout.shape, layout.stride
 
-        return CuteLayout(*composed(inner.shape, inner.stride))
+        layout = CuteLayout(*composed(inner.shape, inner.stride))
+        offsets = _offset(inner.offsets().ravel(), self.shape, self.stride)
+        if (layout.offsets().ravel() != offsets).any():
+            raise PtxlabError(
+                f"{self} after {inner}: composed mode by mode, the layout has other offsets; the modes "
+                f"of the inner layout must not overlap, and its offsets must be below {self.size}"
+            )
+        return layout
 
     def right_inverse(self) -> CuteLayout:
         """From an offset back to the index, of a layout that reaches every offset once.
@@ -184,7 +206,7 @@ def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
 def _int_tuple(value: object, depth: int = 0) -> IntTuple:
     if isinstance(value, tuple) and depth < _MAX_DEPTH:
         return tuple(_int_tuple(part, depth + 1) for part in value)
-    if type(value) is not int or value > 1 << 40:
+    if type(value) is not int:
         raise ValueError
     return value
 
@@ -203,12 +225,15 @@ def cute_text(*outermost: Sequence[tuple[int, int]]) -> str:
     return f"{_text(tuple(shape for shape, _ in parts))}:{_text(tuple(stride for _, stride in parts))}"
 
 
-def _offset(index: int, shape: IntTuple, stride: IntTuple) -> int:
-    total, leaves = 0, list(zip(_leaves(shape), _leaves(stride), strict=True))
-    for size, step in leaves[:-1]:
-        total += index % size * step
-        index //= size
-    return total + index * leaves[-1][1]  # CuTe's last mode is unbounded
+def _offset(index: _Index, shape: IntTuple, stride: IntTuple) -> _Index:
+    *modes, (_, last) = zip(_leaves(shape), _leaves(stride), strict=True)
+    # CuTe's last mode is unbounded.
+    offset = index // prod(size for size, _ in modes) * last
+    below = 1
+    for size, step in modes:
+        offset = offset + index // below % size * step
+        below *= size
+    return offset
 
 
 def _flat_tuples(modes: Sequence[tuple[int, int]]) -> tuple[IntTuple, IntTuple]:

@@ -94,5 +94,6 @@ class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
 
 
 def _output(model_id: str, page: str) -> dict[str, str]:
-    framed = f'<style>{_STYLE}</style><div class="ptx-saved-ID">{page}</div>'
-    return {"text/html": framed.replace("-ID", f"-{model_id}"), "text/plain": ""}
+    style = _STYLE.replace("-ID", f"-{model_id}")
+    framed = f'<style>{style}</style><div class="ptx-saved-{model_id}">{page}</div>'
+    return {"text/html": framed, "text/plain": ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -155,11 +156,22 @@ def spelling(argument: object) -> str:
     return str(argument) if is_short else quoted(argument)
 
 
+def _without_namespaces(name: str) -> str:
+    """A name of C++ without the namespaces of wmma.
+
+    >>> _without_namespaces("nvcuda::wmma::experimental::precision::s4")
+    's4'
+    """
+    return re.sub("^(nvcuda::)?(wmma::)?(experimental::)?(precision::)?", "", name)
+
+
 def element_type(argument: TypeLike) -> ElementType:
     """The element type that a tag, its PTX name or C++'s ``int`` stands for."""
     if isinstance(argument, ElementType):
         return argument
     key = argument.name if isinstance(argument, DType) else argument
+    if isinstance(key, str):
+        key = _without_namespaces(key)
     try:
         return _TYPES[key]
     except Exception:  # a foreign __hash__ or __eq__ may raise anything
@@ -173,7 +185,7 @@ def find_tag(argument: Tag | str, tags: Mapping[str, Tag], what: str) -> Tag:
     """A tag itself or by its name."""
     tag = None
     if isinstance(argument, Tag | str):
-        tag = tags.get(argument.name if isinstance(argument, Tag) else argument.removeprefix("wmma::"))
+        tag = tags.get(argument.name if isinstance(argument, Tag) else _without_namespaces(argument))
     if tag is None or (isinstance(argument, Tag) and argument != tag):
         raise PtxlabError(f"{what} {spelling(argument)}: there are {listing(tags)}")
     return tag
@@ -183,7 +195,7 @@ def memory_layout(argument: MemoryLayoutLike) -> layout_t:
     """`mem_row_major` or `mem_col_major`, themselves or by name."""
     if isinstance(argument, layout_t):
         return argument
-    layout = layout_t.__members__.get(argument) if is_a(argument, str) else None
+    layout = layout_t.__members__.get(_without_namespaces(argument)) if is_a(argument, str) else None
     if layout is None:
         raise PtxlabError(
             f"layout {spelling(argument)}: an accumulator lies in memory as mem_row_major or mem_col_major"
@@ -194,7 +206,7 @@ def memory_layout(argument: MemoryLayoutLike) -> layout_t:
 def bit_op(argument: BitOpLike) -> str:
     """PTX's name of a bit operation: "xor" or "and"."""
     if isinstance(argument, str):
-        name = argument.removeprefix("bmmaBitOp").lower()
+        name = _without_namespaces(argument).removeprefix("bmmaBitOp").lower()
         if name in _BIT_OPS.values():
             return name
     elif type(argument) in (int, bmmaBitOp) and argument in (1, 2):

@@ -406,6 +406,7 @@ def test_what_does_not_exist_is_refused_in_one_sentence(
             "unrecognized arguments: --famly; did you mean --family? see ptxlab list --help",
         ),
         (("--wide",), "unrecognized arguments: --wide"),
+        (("--wide", "where", "mma.m16n8k64.s4", "A[9][37]"), "unrecognized arguments: --wide"),
         (("list", "--sparse", "--dense"), "not allowed with argument"),
     ],
 )

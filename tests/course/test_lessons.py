@@ -16,7 +16,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gemm, lessons
-from ptxlab.course import exercises, reader_kernels
+from ptxlab.course import checking, exercises, reader_kernels
 from ptxlab.course.exercises import (
     a_product_in_four_bits,
     attention,
@@ -370,6 +370,23 @@ def test_what_lesson_13_says_of_its_kernels() -> None:
     }.items():
         assert word in reports[name].hazard, name
     assert "64 of them NaN" in reports["3: mask with >="].numbers
+
+
+def test_an_exercise_has_one_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "REGISTERED", {})
+
+    def first(answer: object) -> checking.Sentences:
+        return {checking.correct(answer == 1): "It is 1."}
+
+    def second(answer: object) -> checking.Sentences:
+        return {checking.otherwise: "It is not."}
+
+    exercise = checking.checks("99.1")(first)
+    assert exercise.check(1) and not exercise.check(2)
+    assert exercise.check(2).text.startswith(checking.UNFORESEEN)  # no sentence fits
+    with pytest.raises(ValueError, match="99.1 has a check already: .*first$"):
+        checking.checks("99.1")(second)
+    checking.checks("99.1")(first)  # the module is imported again
 
 
 def test_unknown_exercise() -> None:

@@ -280,6 +280,11 @@ def test_the_image_follows_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<img" not in closed and closed.startswith("<style>")
 
 
+def test_the_frame_leaves_the_picture_as_it_is() -> None:
+    shown = static_fallback._output("abc", "<p>form-ID 7</p>")["text/html"]
+    assert shown.endswith('<div class="ptx-saved-abc"><p>form-ID 7</p></div>') and ".ptx-live-abc" in shown
+
+
 def test_a_widget_has_its_class_before_it_is_shown() -> None:
     """The picture hides where there is an element of this class."""
     ex = ptxlab.explore(SPARSE)

@@ -14,7 +14,7 @@ import pytest
 import ptxlab
 from ptxlab import TARGETS, Instruction, catalog, instruction
 from ptxlab.instruction import mma_instructions, register_instructions
-from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
+from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, mma_forms, tcgen05_forms, transfer_forms
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.targets import NEWEST, TARGET_VERSIONS, PtxVersion
 from ptxlab.isa.transfer import Transfer
@@ -189,6 +189,10 @@ def test_selection() -> None:
     assert {ins.family for ins in catalog("wgmma.sp", "sm_90a")} == {"wgmma.sp"}
     assert catalog("wgmma.sp", "sm_90") == ()
     refuses(r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, ", catalog, "wgmma.dense")
+    for forms in (mma_forms, transfer_forms, tcgen05_forms):
+        refuses("^unknown family 'foo'; there are mma, ", forms, "foo")
+        refuses("^unknown target 'sm_91'; known are ", forms, None, "sm_91")
+    assert mma_forms("ldmatrix") == transfer_forms("mma") == tcgen05_forms("mma") == ()
     refuses("^unknown target 'sm_91'; known are sm_75, .*sm_121f$", catalog, target="sm_91")
     refuses("^unknown target 'hopper'; known are ", INSTRUCTIONS[0].supports, "hopper")
 

@@ -180,7 +180,7 @@ def test_strides_cannot_say_a_swizzle() -> None:
 
 
 def _random_layouts(seed: int) -> tuple[CuteLayout, CuteLayout]:
-    """One that reaches every offset once, nested by chance, and one that composes with it."""
+    """One that reaches every offset once, nested by chance, and one whose offsets lie within it."""
     rng = random.Random(seed)
     sizes = [rng.choice((1, 2, 3, 4, 8)) for _ in range(rng.randint(1, 5))]
     order = rng.sample(range(len(sizes)), len(sizes))
@@ -191,19 +191,39 @@ def _random_layouts(seed: int) -> tuple[CuteLayout, CuteLayout]:
     shape: list[Any] = [*sizes[:cut], tuple(sizes[cut:])]
     stride: list[Any] = [*strides[:cut], tuple(strides[cut:])]
     bijection = CuteLayout(tuple(shape), tuple(stride))
-    return bijection, CuteLayout(*rng.choice([(1, 0), (bijection.size, 1), (2, 0)]))
+    modes, room = [], bijection.size - 1
+    for _ in range(rng.randint(1, 4)):
+        size = rng.randint(1, min(8, room + 1))
+        stride_of_mode = rng.randint(0, room // max(size - 1, 1))
+        modes.append((size, stride_of_mode))
+        room -= (size - 1) * stride_of_mode
+    (first, *rest) = modes
+    inner = [first] if not rest else [first, tuple(zip(*rest, strict=True))]
+    sizes_of_inner, strides_of_inner = zip(*inner, strict=True)
+    return bijection, CuteLayout(sizes_of_inner, strides_of_inner)
 
 
 @each("seed", range(200))
-def test_inverse_composition_and_coalesce(seed: int) -> None:
-    layout, inner = _random_layouts(seed)
+def test_inverse_and_coalesce(seed: int) -> None:
+    layout, _ = _random_layouts(seed)
     indices = range(layout.size)
     inverse = layout.right_inverse()
     assert [inverse(layout(i)) for i in indices] == list(indices)
     assert [layout.coalesce()(i) for i in indices] == [layout(i) for i in indices]
     assert layout.offsets().T.ravel().tolist() == [layout(i) for i in indices]
-    composed = layout.compose(inner)
-    assert [composed(i) for i in range(inner.size)] == [layout(inner(i)) for i in range(inner.size)]
+
+
+def test_a_composition_is_right_or_refused() -> None:
+    refused = 0
+    for seed in range(200):
+        layout, inner = _random_layouts(seed)
+        try:
+            composed = layout.compose(inner)
+        except PtxlabError:  # no layout of this form has these offsets
+            refused += 1
+            continue
+        assert [composed(i) for i in range(inner.size)] == [layout(inner(i)) for i in range(inner.size)], seed
+    assert refused < 100
 
 
 @each("layout", LAYOUTS, ids=lambda layout: layout.cute)
@@ -242,7 +262,7 @@ def test_the_algebra_is_that_of_tensor_layouts(seed: int) -> None:
         ("(0,8):(1,2)", "at least 1"),
         ("(4096,4096):(1,4096)", "at most"),
         ("(" * 50 + "4" + ")" * 50 + ":1,", "balanced|different forms"),
-        ("4:99999999999999", "whole numbers"),
+        ("4:99999999999999", "strides are at most 2\\^40"),
         ("__import__('os'):1", "shape:stride"),
         ("", "shape:stride"),
     ],
@@ -251,12 +271,21 @@ def test_what_is_no_layout(text: str, sentence: str) -> None:
     refuses(sentence, CuteLayout.read, text)
 
 
+@each("shape,stride", [("ab", "cd"), (None, None), ([2, 2], [1, 2]), (2.0, 1), (True, 1)])
+def test_shape_and_stride_are_whole_numbers(shape: Any, stride: Any) -> None:
+    refuses("whole numbers or nested tuples", CuteLayout, shape, stride)
+
+
 def test_refusals() -> None:
     c = CuteLayout.read("((4,8),(2,2)):((32,1),(16,8))")
     refuses("one for each", c, 1, 2, 3)
     refuses("no inverse", CuteLayout.read("(4,8):(1,8)").right_inverse)
     refuses("do not fit", CuteLayout.read("(6,4):(1,100)").compose, CuteLayout.read("4:4"))
     refuses("does not divide", CuteLayout.read("(3,4):(1,100)").compose, CuteLayout.read("2:4"))
+    overlapping = CuteLayout.read("(4,8):(8,1)"), CuteLayout.read("(4,4):(1,1)")
+    refuses("must not overlap", overlapping[0].compose, overlapping[1])
+    refuses("below 3", CuteLayout.read("(3,1):(1,1)").compose, CuteLayout.read("(8,2):(2,2)"))
+    refuses("at most 2.40", CuteLayout.read("2:1099511627776").compose, CuteLayout.read("2:1099511627776"))
     refuses("two modes", Layout.from_cute, "32:1", (16, 8))
     refuses("outside the matrix|do not go evenly", Layout.from_cute, str(c), (8, 8))
     with pytest.raises(PtxlabError, match="held"):

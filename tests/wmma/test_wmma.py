@@ -106,6 +106,15 @@ def test_names_are_those_of_cpp() -> None:
     assert wmma.form("b1").bit_op == "xor"
 
 
+def test_names_may_have_their_namespaces() -> None:
+    types, s4 = wmma.types, precision.s4
+    assert all(types.element_type(text) is s4 for text in (str(s4), s4.cpp, f"nvcuda::{s4.cpp}", "s4"))
+    assert types.memory_layout("wmma::mem_col_major") is mem_col_major
+    assert types.bit_op("experimental::bmmaBitOpXOR") == "xor"
+    assert types.find_tag("nvcuda::wmma::row_major", {"row_major": row_major}, "layout") is row_major
+    refuses("sub-byte wmma has s4", types.element_type, "std::s4")
+
+
 def test_x_can_be_written_as_in_cpp() -> None:
     a = frag_a("s4")
     a.x = 0

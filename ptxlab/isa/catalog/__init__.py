@@ -75,14 +75,19 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyFo
     >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
     36
     """
-    if family is not None and not is_name(family, (*FAMILIES, "tcgen05")):
+    if is_name(family, ("tcgen05",)):
+        return tcgen05_forms(None, target)
+    return (*register_forms(family, target), *tcgen05_forms(family, target))
+
+
+def _check(family: str | None, target: str | None) -> None:
+    if family is not None and not is_name(family, FAMILIES):
         raise PtxlabError(
             f"unknown family {quoted(family)}; there are {listing(REGISTER_FAMILIES)}, and tcgen05 with "
             f"{listing((name.removeprefix('tcgen05') for name in TCGEN05_FAMILIES), 20)}"
         )
-    if family == "tcgen05":
-        return tcgen05_forms(None, target)
-    return (*register_forms(family, target), *tcgen05_forms(family, target))
+    if target is not None:
+        check_target(target)
 
 
 def register_forms(
@@ -102,8 +107,7 @@ def mma_forms(family: str | None = None, target: str | None = None) -> tuple[Ins
     >>> {len(i.operands) for i in mma_forms("mma")}   # A, B, C, D, and two block scales
     {4, 6}
     """
-    if target is not None:
-        check_target(target)
+    _check(family, target)
     rows = [row for name in _MMA_ROWS if family in (None, name) for row in _mma_forms(name)]
     return tuple(row for row in rows if target is None or row.supports(target))
 
@@ -114,6 +118,7 @@ def transfer_forms(family: str | None = None, target: str | None = None) -> tupl
     >>> len(transfer_forms("ldmatrix", "sm_80"))
     6
     """
+    _check(family, target)
     rows = [row for row in _transfer_forms() if family in (None, row.family)]
     return tuple(row for row in rows if target is None or row.supports(target))
 
@@ -124,8 +129,7 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     >>> len(tcgen05_forms("tcgen05.mma", "sm_100a")), tcgen05_forms("tcgen05.mma", "sm_120a")
     (36, ())
     """
-    if target is not None:
-        check_target(target)
+    _check(family, target)
     families = [name for name in TCGEN05_FAMILIES if family in (None, name)]
     if not families:
         return ()
