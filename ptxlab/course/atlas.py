@@ -15,7 +15,7 @@ from ..views.charts import bars, table
 
 
 def by_type() -> Picture:
-    """How many forms of each family that multiplies registers have A of a type.
+    """How many forms each family that multiplies matrices in registers has, by the type of A.
 
     >>> by_type().grids[0].columns[0].text
     'mma'

@@ -15,10 +15,10 @@ class Span(NamedTuple):
     """Something that takes some time in a row of a picture."""
 
     row: int
-    start: int
-    stop: int
+    start: int  # first column
+    stop: int  # the column after the last
     text: str
-    lane: int
+    lane: int  # chooses the colour, as a lane's number does in other pictures
     tooltip: str
     state: State = "plain"
 
@@ -26,9 +26,10 @@ class Span(NamedTuple):
 def over_time(
     spans: Iterable[Span], idle: Mapping[str, str], heads: Sequence[str], step: int, unit: int = 1
 ) -> Grid:
-    """Spans in rows, which have a name and a tooltip for idle times, with a heading every `step` columns.
+    """Spans in rows, with a heading every `step` columns.
 
-    A column stands for `unit` cycles.
+    `idle` has the name of each row with its tooltip for idle times, and `heads` the text of each heading. A
+    column stands for `unit` cycles.
     """
     time = step * len(heads)
     cells, hover = [], np.full((len(idle), time), "", dtype=object)

@@ -1,6 +1,7 @@
 """The data of the toolbar: chips, fills, modifiers, how values are shown, and the current choices.
 
-`front/toolbar/` draws it; a new button's message is one in `edits.py`.
+`front/toolbar/` draws it and declares its buttons. The message of a button that changes operands is in
+`edits.py`, any other in `session.py`.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class SharedPlace(NamedTuple):
     swizzle: int
 
     def cells(self) -> Cells:
-        """What a table says; bits only of an element that has not whole bytes."""
+        """What a table says; bits only if the element does not fill whole bytes."""
         cells: Cells = {
             "byte offset": self.byte,
             "core matrix": self.core,

@@ -1,4 +1,7 @@
-"""What is wrong with a kernel that ran: a hazard, with its place, its threads and what would be right."""
+"""What is wrong with a kernel that ran: a hazard, with its place, its threads and what would be right.
+
+A new kind of hazard is a row of `_KINDS`; a module of `checks/` finds it.
+"""
 
 from __future__ import annotations
 

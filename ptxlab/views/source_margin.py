@@ -94,7 +94,8 @@ def least_time(bounds: Sequence[Bound], chip: str) -> tuple[float, str]:
     >>> least_time([Bound("DRAM", 5e-10, 2400, "bytes", 4.8e12)], "H200")
     (7e-07, 'the time of a launch that does nothing; of its work DRAM takes longest')
     """
-    from ..simulator.timing.chip_timings import CHIP_TIMINGS  # with what replays instructions
+    # This loads the replay of instructions, which a margin does not need.
+    from ..simulator.timing.chip_timings import CHIP_TIMINGS
 
     longest = bounds[0]
     measured = CHIP_TIMINGS.get(chip, CHIP_TIMINGS["H200"])

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
-from ptxlab import views as describe
+from ptxlab import views
 from ptxlab.memory import Tile
 from tests.browser.gestures import enter, press, starting, type_line
 from tools.bare_page import BareBook, BarePage
@@ -282,7 +282,7 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
     for transposed in (0, 1):
         screen.python(f"ex.apply(SetOption('imm_trans_b', {transposed}))")
         for row, column in ((0, 0), (3, 9), (15, 63)):
-            (place,) = describe.where(ins, "B", row, column, transposed=bool(transposed)).records()
+            (place,) = views.where(ins, "B", row, column, transposed=bool(transposed)).records()
             byte = place["byte offset"]
             core = f"core matrix {place['core matrix']}, row {place['row in it']}"
             expected = f"in shared memory, byte {byte} (0x{byte:03x}) · {core}"

@@ -1,4 +1,4 @@
-"""Lanes, registers and places in the explorer, against `describe`, the layouts and the emulator."""
+"""Lanes, registers and places in the explorer, against `views`, the layouts and the emulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError
-from ptxlab import views as describe
+from ptxlab import views
 from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.page_values import lane_registers
@@ -55,7 +55,7 @@ def some(operand: Any, rng: np.random.Generator, count: int = 6) -> list[tuple[i
 
 @each("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None:
-    """Every field is the element that `describe.holds` names, and the fields together are the register."""
+    """Every field is the element that `views.holds` names, and the fields together are the register."""
     state = state_of(ins)
     lane = int(rng.integers(ins.lanes))
     for name, registers in lane_registers(state, lane).items():
@@ -64,7 +64,7 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
         for index, register in enumerate(registers):
             expected = [
                 (record["element"], record[operand.axes[0]], record[operand.axes[1]], record["bits"])
-                for record in describe.holds(ins, name, lane, index).records()
+                for record in views.holds(ins, name, lane, index).records()
             ]
             found = [
                 (
@@ -100,7 +100,7 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
         if operand.layout is None or (name == "A" and ins.sparse):
             continue
         for row, column in some(operand, rng):
-            record = describe.where(ins, sent["operand"], row, column).records()[
+            record = views.where(ins, sent["operand"], row, column).records()[
                 state.operation.copy_index(name)
             ]
             low = int(read(sent, "low")[row, column])
@@ -129,7 +129,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
                 transposed = bool(state.options.get(f"imm_trans_{letter.lower()}", 0))
                 assert sent["memory"] == f"{'MN' if transposed else 'K'}-major, no swizzle"
                 for row, column in some(form.operands[letter], rng):
-                    (record,) = describe.where(form, letter, row, column, transposed=transposed).records()
+                    (record,) = views.where(form, letter, row, column, transposed=transposed).records()
                     found = [int(read(sent, key)[row, column]) for key in ("byte", "core", "line")]
                     assert found == [record["byte offset"], record["core matrix"], record["row in it"]]
                     if sent["bits"] < 8:

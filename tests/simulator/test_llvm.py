@@ -79,7 +79,7 @@ end:
 
 def test_accumulators_stay_in_their_registers() -> None:
     """Between two wgmma nothing may touch their accumulators, so a tied operand of asm is not copied."""
-    asm = 'asm volatile "wgmma $0, $1", "=f,=f,0,1"'.replace("volatile", "sideeffect")
+    asm = 'asm sideeffect "wgmma $0, $1", "=f,=f,0,1"'
     ir = f"""
 define ptx_kernel void @k(ptr %out, i32 %n) {{
 entry:

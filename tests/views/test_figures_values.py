@@ -74,7 +74,7 @@ def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Genera
     values = matrix(F16, "A", rng)
     (hexadecimal,) = views.values(F16, "A", values, shown="hex").grids
     assert hexadecimal.at(3, 5).text == f"{np.float16(values[3, 5]).view(np.uint16):04x}"
-    (binary,) = views.values(S4, "B", matrix(S4, "B", rng) * 0 - 3, shown="binary").grids
+    (binary,) = views.values(S4, "B", np.full(S4.b.shape, -3), shown="binary").grids
     assert binary.at(7, 7).text == "1101"
     (holders,) = views.values(F16, "A", values, shown="lane", colour="register").grids
     assert holders.at(9, 3).text == "T5:a3"

@@ -63,6 +63,7 @@ class HeapCheck(Observer):
 
     def _grow(self, size: int) -> None:
         if size > len(self._state):
+            # More than twice as long, so that a growing heap is copied a few times only.
             self._state = np.concatenate([self._state, np.zeros(size, dtype=np.uint8)])
 
     def _forget(self, address: int, size: int) -> None:

@@ -211,7 +211,7 @@ class RaceDetector:
     def _without_unacquired(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
     ) -> NDArray[np.intp]:
-        """Report entries that a flag orders which was read and not acquired; the entries that are left.
+        """Report entries that are ordered only by a flag that was read without acquire; return the others.
 
         The cache of its SM may then give an ordinary load what its block has loaded there before it was
         written, unless a fence has emptied that cache in between. Who reads a flag with .relaxed, or has a

@@ -107,11 +107,6 @@ def added_exactly(c: float, a: list[float], b: list[float]) -> float:
     return truncate(total, exponent(total) - 23) if total else 0.0
 
 
-def place(expression: str) -> str:
-    """CUDA C++ of the function that exercise 04.8 asks for."""
-    return f"__device__ int place(int row, int chunk) {{ return {expression}; }}"
-
-
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     "21.1": "(16777216, 16777218)",

@@ -42,12 +42,12 @@ export class MemoryView extends WordGrid {
   constructor(app, parent) {
     super(app, MEMORY_HEAD, "word", 0);
     this.sent = /** @type {Sent<MemoryData>} */ ({});
-    // when it has opened
+    // The input takes the focus once the view has opened.
     this.wantsFocus = false;
-    // the first byte of the matrix
+    // The first byte of the matrix.
     this.first = 0;
-    // whether that is to be scrolled to
-    this.moved = false;
+    // Whether the view scrolls to that byte when it is drawn.
+    this.scrollsToFirst = false;
     this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
@@ -107,9 +107,9 @@ export class MemoryView extends WordGrid {
     this.pointed = null;
     if (other) this.controls.colour = this.matrix?.lane ? "lane" : "wavefront";
     const first = sent.byte ? this.map.byte.reduce((least, byte) => Math.min(least, byte), Infinity) : 0;
-    this.moved ||= other || first !== this.first;
+    this.scrollsToFirst ||= other || first !== this.first;
     this.first = first;
-    if (sent.size) this.choose(this.moved ? first : this.at);
+    if (sent.size) this.choose(this.scrollsToFirst ? first : this.at);
   }
 
   // -- layout: it takes what it needs of the view, and the bytes a part of it --
@@ -131,8 +131,8 @@ export class MemoryView extends WordGrid {
     const fit = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
     this.cell = { width: fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS, height: row };
     this.resize({ width: wide, height }, { width: 32 * this.cell.width, height: lines * row });
-    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * row;
-    this.moved = false;
+    if (this.scrollsToFirst) this.scroller.scrollTop = Math.floor(this.first / LINE) * row;
+    this.scrollsToFirst = false;
     this.drawn = "";
     this.placeInput();
     if (this.wantsFocus) focusOn(this.input);
