@@ -22,8 +22,8 @@ def by_type() -> Picture:
     """
     numbers = counts([form for family in MMA_FAMILIES for form in mma_forms(family)])
     texts = {
-        str(kind): [str(row[column] or "") for row in numbers.rows]
-        for column, kind in enumerate(numbers.columns)
+        str(dtype): [str(row[column] or "") for row in numbers.rows]
+        for column, dtype in enumerate(numbers.columns)
         if column
     }
     families = [str(row[0]) for row in numbers.rows]
@@ -111,7 +111,7 @@ def by_shape(family: str = "mma") -> Picture:
     for form in mma_forms(family):
         shapes.setdefault(form.a_type, set()).add(form.shape)
     every = sorted({shape for some in shapes.values() for shape in some}, key=_size)
-    texts = {kind: ["✓" if shape in some else "" for shape in every] for kind, some in shapes.items()}
+    texts = {dtype: ["✓" if shape in some else "" for shape in every] for dtype, some in shapes.items()}
     columns = [shape.replace("k", "\nk") for shape in every]
     return table(texts, columns, f"Shapes of {family} by the type of A", shades={"✓": -0.375})
 

@@ -224,11 +224,11 @@ def _lane_addresses(form: Transfer, inputs: TransferInputs, addresses: ArrayLike
 
     Otherwise they repeat a lower lane's, since sm_75 requires valid addresses there as well.
     """
-    lanes = np.broadcast_to(addresses, (*inputs.batch, form.lanes)).reshape(inputs.count, form.lanes)
-    lower = lanes[:, np.arange(form.lanes) % len(form.address_lanes)]
-    inside = (lanes >= 0) & (lanes + form.row_bytes <= inputs.memory_size)
-    legal = inside & (lanes % form.alignment == 0)
-    return np.where(legal, lanes, lower).astype(np.uint32)
+    own = np.broadcast_to(addresses, (*inputs.batch, form.lanes)).reshape(inputs.count, form.lanes)
+    lower = own[:, np.arange(form.lanes) % len(form.address_lanes)]
+    inside = (own >= 0) & (own + form.row_bytes <= inputs.memory_size)
+    legal = inside & (own % form.alignment == 0)
+    return np.where(legal, own, lower).astype(np.uint32)
 
 
 def _arguments(

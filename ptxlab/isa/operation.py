@@ -141,7 +141,7 @@ class Operation(OperationBatch):
 
     Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
     memory; batch axes broadcast. `Operation.of` and `Operation.from_matrices` check their arguments, so that
-    code which receives an operation trusts it. It is immutable: `with_codes` and similar methods return another.
+    code which receives an operation trusts it. It is immutable: methods such as `with_codes` return another.
     Arrays without batch axes are copied; an array with them is kept, and must not be written afterwards.
 
     Its matrices are A, B, C, D and, where the instruction has them, E, SFA, SFB. For a sparse instruction A

@@ -299,9 +299,8 @@ def test_scale_factors_follow_k() -> None:
 
     SetCell("SFA", 5, 1, "8").apply(new)
     back = state_of(MXF4)
-    assert migrate_operands(new, back) == ["SFA: 1 of 32 scale factors changed"] and back.values("SFA")[
-        5
-    ].tolist() == [2, 4]
+    assert migrate_operands(new, back) == ["SFA: 1 of 32 scale factors changed"]
+    assert back.values("SFA")[5].tolist() == [2, 4]
     assert "SFA: dropped, this instruction has no block scales" in migrate_operands(new, state_of(DENSE))
 
 
@@ -310,19 +309,12 @@ def test_modifiers_and_chips(monkeypatch: pytest.MonkeyPatch) -> None:
     SetOption("selector", 1).apply(old)
     old.chip_choice.chip, old.chip_choice.against = "sm_80", "sm_89"
     notices = migrate_operands(old, new)
-    assert "selector is back to 0: this instruction does not take 1" in notices and (
-        new.chip_choice.chip,
-        new.chip_choice.against,
-    ) == (
-        "sm_80",
-        "sm_89",
-    )
+    assert "selector is back to 0: this instruction does not take 1" in notices
+    assert (new.chip_choice.chip, new.chip_choice.against) == ("sm_80", "sm_89")
     group = state_of(WIDE)
     notices = migrate_operands(old, group)
-    assert (
-        "D is computed by sm_90: there is no sm_80 model of this instruction" in notices
-        and group.chip_choice.against is None
-    )
+    assert "D is computed by sm_90: there is no sm_80 model of this instruction" in notices
+    assert group.chip_choice.against is None
     assert "D is no longer compared: there is no sm_89 model of this instruction" in notices
     gpu = state_of(ANY_ORDER)
     old.chip_choice.chip, old.chip_choice.against = "GPU", None

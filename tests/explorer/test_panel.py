@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError
-from ptxlab import views
+from ptxlab import Instruction, PtxlabError, views
 from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.page_values import lane_registers

@@ -9,6 +9,9 @@ import { productNames } from "../matrix/describe.js";
 export const GUTTER = { left: 32, top: 17 };
 // height of the fade at an edge with more to scroll to
 export const FADE = 22;
+// What stands before the numbers of matrices that are not numbered plainly.
+/** @type {Record<string, string>} */
+const HEADING_PREFIX = { E: "ch", SFA: "sf", SFB: "sf" };
 
 /** @param {string} text of 11 pixels, monospaced */
 const textWidth = (text) => text.length * 11 * LETTER;
@@ -33,7 +36,7 @@ export function headings(pane) {
   for (const layer of [...pane.layers].reverse()) {
     if (layer.name === "SFB") continue;
     const { columns, products } = content.matrices[layer.name];
-    const prefix = layer.name === "E" ? "ch" : layer.name === "SFA" ? "sf" : "";
+    const prefix = HEADING_PREFIX[layer.name] ?? "";
     const widest = textWidth(`${prefix}${columns - 1}`);
     const every = prefix ? 1 : labelInterval(layer.width, widest + 4);
     const count = layer.shift ? (products?.count ?? 1) : 1;
@@ -80,7 +83,7 @@ export function drawHeadings(pane, context) {
 function rowNumbers({ layers, row }) {
   const factors = layers.find((layer) => layer.name === "SFB");
   return [
-    ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
+    ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, HEADING_PREFIX.SFB, 1])] : []),
     [layers[0], "", labelInterval(row, 12)],
   ];
 }
@@ -136,7 +139,7 @@ export function drawLitHeadings(pane, context, lines, row) {
   const { x: scrollLeft, y: scrollTop } = pane.at;
   for (const line of lines) {
     const layer = pane.layer(line.name);
-    const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
+    const prefix = HEADING_PREFIX[/** @type {string} */ (line.name)] ?? "";
     const across = line.row === undefined;
     // SFB has its factors as rows
     const countsChunksOrFactors = line.name === "SFB" ? !across : across;

@@ -58,9 +58,9 @@ export function transferFacts(matrices, { transfer, mnemonic }, cell) {
   const content = cellText(matrix, index, 9);
   const bits = hex(matrix.codes[index], matrix.bits);
   const value = matrix.kind === "bits" ? bits : `${content} (${bits})`;
-  const [across, down] = matrix.axes ?? ["row", "column"];
+  const [rowAxis, columnAxis] = matrix.axes ?? ["row", "column"];
   const facts = [`${nameOf(matrices, cell)} = ${value}`];
-  if (!inRegisters(matrix)) facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
+  if (!inRegisters(matrix)) facts.push(`${rowAxis} ${cell.row}, ${columnAxis} ${cell.column}`);
   const bytes = typed(Int16Array, matrix.byte_map);
   if (bytes) facts.push(`byte ${bytes[index]} (${hex(bytes[index], 12)})`);
   if (matrix.address_lanes) facts.push(`lane ${cell.row} supplies the address of its row`);
