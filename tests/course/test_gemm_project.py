@@ -93,7 +93,7 @@ def test_solutions_are_right_and_within_their_budget(number: int, compiler: str)
     verdict = check(number, solution(number))
     assert verdict, verdict
     step = STEPS[number - 1]
-    assert verdict.microseconds and 0.7 * step.budget < verdict.microseconds <= step.budget
+    assert verdict.microseconds and 0.6 * step.budget < verdict.microseconds <= step.budget
     assert f"of {step.budget:g} µs" in verdict.text
     page = verdict._repr_html_()
     assert (
