@@ -119,7 +119,20 @@ def test_the_command_exists() -> None:
 
 def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
-    assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt", ".json", ".bz2", ".cu", ".cuh", ".h"}
+    assert shipped <= {
+        ".py",
+        ".js",
+        ".ts",
+        ".css",
+        ".typed",
+        ".txt",
+        ".json",
+        ".bz2",
+        ".cu",
+        ".cuh",
+        ".h",
+        ".toml",
+    }
     typed = Path(ptxlab.__file__).parent / "py.typed"
     assert typed.exists(), "without it nobody's type checker reads the hints"
 
