@@ -157,6 +157,10 @@ class Constants(Generic[Choice]):
     words: str
     choices: tuple[Choice, ...]  # the notebook's first
 
+    def __post_init__(self) -> None:
+        if len(self.choices) < 2:
+            raise ValueError(f"constants of {self.exercises}: a student needs others than the notebook's")
+
     def of(self, student: str) -> Choice:
         """The constants of a student: never the notebook's, whose solutions are public."""
         if not student:

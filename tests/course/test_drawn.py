@@ -116,6 +116,11 @@ def _answer(name: str, choice: Any) -> Any:
     return ANSWERS[name](*choice) if isinstance(choice, tuple) else ANSWERS[name](choice)
 
 
+def test_constants_without_a_choice_for_students_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match="01.1.*others than the notebook's"):
+        Constants(("01.1",), "{}", (3,))
+
+
 def test_the_page_for_teachers_counts_them() -> None:
     assert ANSWERS.keys() == EXERCISES.keys()
     assert (len(EXERCISES), len({name[:2] for name in EXERCISES})) == (37, 14)
