@@ -721,6 +721,7 @@ def _lessons() -> Iterator[Call]:
     yield call("lessons.exercise", lessons.exercise, name="00.1")
     yield call("lessons.check", lessons.check, name="00.1", answer=..., only="name")
     yield call("lessons.course_map", lessons.course_map, track="Blackwell")
+    yield call("lessons.glossary", lessons.glossary, name="bank")
 
 
 # -- the Explorer --------------------------------------------------------------------------------------------
@@ -796,6 +797,8 @@ without_call: dict[str, str] = {
     "ptxlab.walk": "in explorer_calls",
     "ptxlab.progress": "takes no argument",
     "lessons.CourseMap": "lessons.course_map gives it",
+    "lessons.Glossary": "lessons.glossary gives it",
+    "lessons.Term": "lessons.glossary gives it",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
     "lessons.say": "takes anything",

@@ -692,7 +692,7 @@ def test_questions_about_tensor_memory_are_typed(name: str, rng: np.random.Gener
     state.load = LoadRequest("16x256b", count=1)
     ins = state.ins
     assert isinstance(ins, TensorInstruction)
-    assert parse_question(state, "where is D[3][5]?", rng) == ShortQuestion("word D[3][5]")
+    assert parse_question(state, "where is D[3][5]?", rng) == ShortQuestion("word", "D[3][5]")
     assert "where" not in kinds_of(state)
     for text, sentence in (
         ("word B[0][0]", "B is not in tensor memory"),
@@ -707,7 +707,7 @@ def test_questions_about_tensor_memory_are_typed(name: str, rng: np.random.Gener
 def test_an_answer_that_cannot_be_read_says_what_to_type(name: str) -> None:
     state = state_of(name)
     with pytest.raises(PtxlabError, match="type lane 36 column 3|type CTA 0 lane 36"):
-        Quiz(state, [ShortQuestion("word D[0][0]")]).answer("lane 3")
+        Quiz(state, [ShortQuestion("word", "D[0][0]")]).answer("lane 3")
 
 
 def test_answers_about_tensor_memory() -> None:
@@ -721,5 +721,5 @@ def test_answers_about_tensor_memory() -> None:
         ("field d 0x08400010", "F32", "f16"),
         ("reach lane 70 of 8 warps", "2, 6", "2"),
     ):
-        asked = ShortQuestion(question).ask(state)
+        asked = ShortQuestion(*question.split(" ", 1)).ask(state)
         assert asked.judge(right).right and not asked.judge(wrong).right

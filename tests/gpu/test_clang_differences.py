@@ -16,7 +16,7 @@ from ptxlab.gpu import clang
 pytestmark = pytest.mark.needs("ziglang", "cuda.bindings")
 
 _TABLE = re.findall(
-    r"^\| (.+?) \| (.+?) \| (.+?) \|$",
+    r"^\| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \|$",
     (Path(__file__).parents[2] / "docs" / "guide" / "clang.md").read_text(encoding="utf-8"),
     re.MULTILINE,
 )
