@@ -9,7 +9,8 @@ or a hint; no hint states the answer.
 
 `LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
 which exercises are done, and `forget` starts the course again. `course_map` draws what builds on what, for
-the whole course or for one of the `TRACKS`. `glossary` says what a word means. `say` prints long sentences.
+the whole course or for one of the `TRACKS`. `glossary` says what a word means, and `review` asks a few
+questions from lessons that you have finished. `say` prints long sentences.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .course.checking import Exercise
 from .course.course_map import CourseMap, course_map
 from .course.glossary import Glossary, Term, glossary
 from .course.progress_record import Progress, forget, progress, record
+from .course.review import Review, review
 from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
 from .errors import wrapped
 from .question import Verdict
@@ -31,6 +33,7 @@ __all__ = [
     "Glossary",
     "Lesson",
     "Progress",
+    "Review",
     "Term",
     "Verdict",
     "check",
@@ -39,6 +42,7 @@ __all__ = [
     "forget",
     "glossary",
     "progress",
+    "review",
     "say",
 ]
 

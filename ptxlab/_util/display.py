@@ -21,6 +21,7 @@ DISPLAYS = {
         "html": "ptxlab.views.annotated_source:annotated_html",
         "player": "ptxlab.explorer:player",
     },
+    "Review": {"widget": "ptxlab.course.review_widget:ReviewWidget"},
     "Trace": {
         "html": "ptxlab.views.trace_picture:trace_html",
         "picture": "ptxlab.views.trace_picture:trace",

@@ -1,4 +1,4 @@
-"""Which exercises are done: kept in a small file, so that it survives the kernel."""
+"""Which exercises are done, and when questions come back: a small file, so that it survives the kernel."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import html
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypeAlias
 
 from .._util.files import data_folder, locked, path_from_environment, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, quoted
@@ -33,17 +35,15 @@ _COLUMNS = (
 _SIGNS = {"right": "✓", "wrong": "✗", "not yet": "·"}
 
 
-class _ExerciseRecord(TypedDict):
-    """What the file says about one exercise."""
-
-    state: str
-    tries: int
-
-
-#: Verdicts that could not be written yet, by file; the next write includes them.
-_unwritten: dict[Path, list[Verdict]] = {}
+#: What the file says about one exercise, or about one question of a review: its `state` and `tries`, of a
+#: question that comes back its `box` and the day on which it is `due`, and what a later version may add.
+Entry: TypeAlias = "dict[str, Any]"
+#: What changes the entries, and returns whether it did.
+Change = Callable[[dict[str, Entry]], bool]
+#: Changes that could not be written yet, by file; the next write includes them.
+_unwritten: dict[Path, list[Change]] = {}
 #: The record of a process that keeps none on disk.
-_in_memory: dict[str, _ExerciseRecord] = {}
+_in_memory: dict[str, Entry] = {}
 _at_hand: list[Lesson] = []  # the lesson of the last answer that was checked here; [] if there was none
 _printed: set[str] = set()
 
@@ -69,7 +69,7 @@ def _keeps_no_file() -> bool:
     return bool(os.environ.get("NBGRADER_EXECUTION")) or os.environ.get("PTXLAB_PROGRESS") == os.devnull
 
 
-def _read(path: Path) -> dict[str, _ExerciseRecord]:
+def _read(path: Path) -> dict[str, Entry]:
     """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
     try:
         content = json.loads(read_text_file(path))
@@ -87,11 +87,11 @@ def _read(path: Path) -> dict[str, _ExerciseRecord]:
     return {name: _entry(path, name, entry) for name, entry in content.items()}
 
 
-def _entry(path: Path, name: str, entry: object) -> _ExerciseRecord:
+def _entry(path: Path, name: str, entry: object) -> Entry:
     if isinstance(entry, dict):
         state, tries = entry.get("state"), entry.get("tries")
         if state in ("right", "wrong") and type(tries) is int and tries >= 0:
-            return {**entry, "state": state, "tries": tries}  # with what a later version may add
+            return entry
     raise _damaged(path, f"{quoted(name, 20)} has no state and number of tries")
 
 
@@ -102,13 +102,13 @@ def _damaged(path: Path, what: str) -> PtxlabError:
     )
 
 
-def _write(path: Path, entries: dict[str, _ExerciseRecord]) -> None:
+def _write(path: Path, entries: dict[str, Entry]) -> None:
     write_atomically(path, json.dumps(entries, indent=1, sort_keys=True))
 
 
-def _count(entries: dict[str, _ExerciseRecord], verdict: Verdict) -> bool:
+def _count(verdict: Verdict, entries: dict[str, Entry]) -> bool:
     """Add a verdict to the entries, and return whether it changed them. Once right stays right."""
-    before = entries.get(verdict.exercise, _ExerciseRecord(state="wrong", tries=0))
+    before = entries.get(verdict.exercise, {"state": "wrong", "tries": 0})
     if before["state"] == "right":
         return False
     entries[verdict.exercise] = {**before, "state": verdict.state, "tries": before["tries"] + 1}
@@ -116,20 +116,21 @@ def _count(entries: dict[str, _ExerciseRecord], verdict: Verdict) -> bool:
 
 
 def record(verdict: Verdict) -> None:
-    """Record a verdict. An exercise that was right once stays right.
-
-    Where the record cannot be kept, a sentence says so, once, and the lesson goes on.
-    """
+    """Record a verdict. An exercise that was right once stays right."""
     number = verdict.exercise.partition(".")[0]
     _at_hand[:] = [lesson for lesson in LESSONS if lesson.number == number]
-    if verdict.state == "not yet":
-        return
+    if verdict.state != "not yet":
+        keep(partial(_count, verdict))
+
+
+def keep(change: Change) -> None:
+    """Change the entries. If the file cannot be written, a sentence says so, once, and the lesson goes on."""
     if _keeps_no_file():
-        _count(_in_memory, verdict)
+        change(_in_memory)
         return
     try:
         path = progress_file()
-        _unwritten.setdefault(path, []).append(verdict)
+        _unwritten.setdefault(path, []).append(change)
         _record_unwritten(path)
     except PtxlabError as error:
         _print_once(str(error))
@@ -139,23 +140,23 @@ def record(verdict: Verdict) -> None:
 
 def _try_at_exit() -> None:
     """Try once more to write what could not be written: by now the disk may have space."""
-    for path, verdicts in _unwritten.items():
-        if verdicts:
+    for path, unwritten in _unwritten.items():
+        if unwritten:
             with contextlib.suppress(PtxlabError):
                 _record_unwritten(path)
 
 
 def _record_unwritten(path: Path) -> None:
-    """Read the file, count what is not yet in it, and write it, while no other process does so."""
+    """Read the file, make the changes that it lacks, and write it, while no other process does so."""
     try:
         with locked(path):
-            verdicts = _unwritten.get(path, [])  # none, if another thread has just forgotten all
-            count = len(verdicts)
+            unwritten = _unwritten.get(path, [])  # none, if another thread has just forgotten all
+            count = len(unwritten)
             entries = _read(path)
-            changes = [_count(entries, verdict) for verdict in verdicts[:count]]
-            if any(changes):
+            changed = [change(entries) for change in unwritten[:count]]
+            if any(changed):
                 _write(path, entries)
-            del verdicts[:count]
+            del unwritten[:count]
     except OSError as error:
         raise PtxlabError(
             f"{path}: your progress could not be written ({reason(error)}); your next answer tries again"
@@ -253,10 +254,15 @@ class Progress:
         return f"<tr>{cells}</tr>"
 
 
+def recorded() -> dict[str, Entry]:
+    """The entries by name: exercises, stops of walks, and questions of reviews."""
+    return dict(_in_memory) if _keeps_no_file() else _read(progress_file())
+
+
 def solved() -> set[str]:
-    """All that was answered right, including the stops of walks; nothing if the file cannot be read."""
+    """The names of all that was answered right; nothing if the file cannot be read."""
     try:
-        entries = _in_memory if _keeps_no_file() else _read(progress_file())
+        entries = recorded()
     except PtxlabError:
         return set()
     return {name for name, entry in entries.items() if entry["state"] == "right"}
@@ -265,9 +271,9 @@ def solved() -> set[str]:
 def progress() -> Progress:
     """Which exercises of the course are done."""
     problem = ""
-    entries: dict[str, _ExerciseRecord] = {}
+    entries: dict[str, Entry] = {}
     try:
-        entries = _in_memory if _keeps_no_file() else _read(progress_file())
+        entries = recorded()
     except PtxlabError as error:
         problem = str(error)
     names = [exercise.name for lesson in LESSONS for exercise in lesson.exercises]

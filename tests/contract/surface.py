@@ -722,6 +722,7 @@ def _lessons() -> Iterator[Call]:
     yield call("lessons.check", lessons.check, name="00.1", answer=..., only="name")
     yield call("lessons.course_map", lessons.course_map, track="Blackwell")
     yield call("lessons.glossary", lessons.glossary, name="bank")
+    yield call("lessons.review", lessons.review, count=5)
 
 
 # -- the Explorer --------------------------------------------------------------------------------------------
@@ -798,6 +799,7 @@ without_call: dict[str, str] = {
     "ptxlab.progress": "takes no argument",
     "lessons.CourseMap": "lessons.course_map gives it",
     "lessons.Glossary": "lessons.glossary gives it",
+    "lessons.Review": "lessons.review gives it",
     "lessons.Term": "lessons.glossary gives it",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
