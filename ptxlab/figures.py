@@ -42,9 +42,10 @@ from .isa.operation import Operation
 from .isa.parse import parse_any
 from .numerics.trace import trace as trace_operands
 from .views.charts import LineChart
-from .views.drawing import Drawing, svg_document
+from .views.drawing import Drawing
 from .views.matrix_pictures import numbers as number_matrix
 from .views.picture import Picture, require_plotly
+from .views.svg import svg_document
 from .views.throughput import throughput as _throughput
 from .views.tile_pictures import operand_tile
 from .views.timeline_picture import Timeline

@@ -28,10 +28,11 @@ from ptxlab.course.slider import Slider
 from ptxlab.explorer import Explorer
 from ptxlab.lessons import LESSONS
 from ptxlab.views.charts import LineChart
-from ptxlab.views.drawing import Drawing, svg_document
+from ptxlab.views.drawing import Drawing
 from ptxlab.views.picture import Picture
 from ptxlab.views.plotly_figure import Chart, NumberMatrix
 from ptxlab.views.static_fallback import StaticFallback
+from ptxlab.views.svg import svg_document
 
 __all__ = ["figures_of", "write"]
 

@@ -1,6 +1,6 @@
 """Kernels of other compilers on the simulator: a module for each, imported at use.
 
-A new framework is a module here with an `install()`, and its row in `_ADAPTERS` of `framework_session.py`.
+A new framework is a module here with an `install()`, and a row in `frameworks.py`, which says what else.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -24,21 +23,9 @@ from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
 from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
+from .frameworks import adapters_in_use
 from .host_arrays import launch_arguments
 
-#: Modules of frameworks whose launches can be simulated, and the adapter of each. A new one also needs its
-#: spellings in `simulator/hazard.py` (`SPELLINGS`), its place in import-linter's and mypy's lists in
-#: `pyproject.toml`, and its name in `_frameworks` below and in the texts of `simulation.py`, `cli/check.py`,
-#: `ptxlab_pytest.py` and README.
-_ADAPTERS = {
-    "triton": "triton",
-    "numba.cuda": "numba",
-    "cutlass.cute": "cute_dsl",
-    "warp": "warp",
-    "tilelang": "tilelang",
-    "cupy": "cupy",
-    "cuda.tile": "cutile",
-}
 _SESSIONS: list[Session] = []  # the open ones, the newest last
 _RESTORERS: dict[str, Callable[[], None]] = {}  # by framework: undoes the changes of its adapter
 #: Held while attributes of frameworks are changed, for a session or for a compilation: each change is undone
@@ -101,10 +88,10 @@ class Session:
             with delayed(), CHANGING:
                 # first: garbage that is collected now may end the last of the other sessions
                 _SESSIONS.append(self)
-                for name in _frameworks():
+                for name, adapter in adapters_in_use().items():
                     if name not in _RESTORERS:
                         with version_errors(name):
-                            _RESTORERS[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
+                            _RESTORERS[name] = import_module(f".{adapter}", __package__).install()
         except BaseException:  # including an interrupt, which `delayed` raises
             self._close()
             raise
@@ -351,39 +338,6 @@ def open_session(done: str) -> Session:
             "compile it anew for a GPU"
         )
     return session
-
-
-def _frameworks() -> list[str]:
-    """The frameworks that are imported, or else those that are installed."""
-    imported = [name for name in _ADAPTERS if name in sys.modules]
-    if imported:
-        return imported
-    installed = [name for name in _ADAPTERS if _is_installed(name)]
-    for name in installed:
-        try:
-            import_module(name)
-        except Exception:  # a broken installation; a program that uses it imports it itself
-            continue
-        imported.append(name)
-    if not imported:
-        raise PtxlabError(
-            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang, CuPy or "
-            "cuTile is installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang, "
-            "cupy or cuda-tile[tileiras]"
-        )
-    return imported
-
-
-def _is_installed(name: str) -> bool:
-    """Whether a module can be found.
-
-    A folder without __init__.py has no origin: it may be a framework's examples next to the program. So is
-    NVIDIA's `cuda`, with which several packages share their modules.
-    """
-    spec = find_spec(name.partition(".")[0])
-    if spec is not None and spec.origin is None and "." in name:
-        spec = find_spec(name)
-    return spec is not None and spec.origin is not None
 
 
 def _target_and_chip(chip: str) -> tuple[str, str]:

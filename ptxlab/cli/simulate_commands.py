@@ -22,7 +22,8 @@ from ..simulator.timing.chip_timings import find_timing
 from ..simulator.timing.launch_profile import LaunchProfile
 from ..views.labels import time_text
 from ..views.predicted_time import comparison, profile_facts, profile_text
-from ..views.source_margin import bounds_table, counts_table, least_time
+from ..views.roofline import bounds_table, least_time
+from ..views.source_margin import counts_table
 from .commands import Json
 from .output import Style, as_json, as_text
 

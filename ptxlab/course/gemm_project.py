@@ -31,7 +31,8 @@ from ..simulator.kernel import Kernel
 from ..views import Picture
 from ..views.annotated_source import source_html
 from ..views.charts import LineChart, bars, table
-from ..views.predicted_time import reason_words, roofline
+from ..views.predicted_time import reason_words
+from ..views.roofline import roofline
 from ..views.verdict import verdict_html
 from .answers import WrongForm, within_time_limit
 from .checking import Sentences, correct, otherwise, when

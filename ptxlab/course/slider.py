@@ -10,9 +10,9 @@ import traitlets
 
 from ..errors import PtxlabError
 from ..explorer.bundle import script, sheets
-from ..views.drawing import static_image
 from ..views.picture import Picture
 from ..views.static_fallback import StaticFallback
+from ..views.static_image import static_image
 
 
 class _Drawn(Protocol):

@@ -22,7 +22,7 @@ from ..isa.tensor_operand import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
 from ..views.colour_keys import Colour
-from ..views.drawing import static_image
+from ..views.static_image import static_image
 from .fills import random_range
 from .masks import MASKS
 from .matrix_transfer import MatrixTransfer

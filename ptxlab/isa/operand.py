@@ -98,6 +98,15 @@ class MatrixOperand(ABC):
         """Like `unpack_codes`, for registers already checked."""
         return self.unpack_codes(registers, copy)
 
+    @abstractmethod
+    def rewritten(
+        self, registers: NDArray[Any], codes: NDArray[Any], changed: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """The registers or words with new codes: only bits of `changed` elements are written, in all copies.
+
+        Registers and codes are already checked; `changed` has the shape of the codes.
+        """
+
     def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
         """Registers or words already checked -> values of that NumPy type, for the emulator to multiply.
 
@@ -437,6 +446,21 @@ class Operand(MatrixOperand):
             mode="clip",  # twice as fast as "raise"
         )
         return self.join(by_lane)
+
+    def rewritten(
+        self, registers: NDArray[Any], codes: NDArray[Any], changed: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """See `MatrixOperand.rewritten`; bits of padding are kept."""
+        packed = self.to_registers(codes)
+        if self.layout is None:
+            return packed
+        if self.container:
+            every_code = np.full((self.lanes, self.layout.elements), (1 << self.dtype.bits) - 1)
+            packed = packed | (registers & ~self.join(every_code))
+        if self.layout.copies == 1:
+            return packed
+        before, after = self.split(registers), self.split(packed)
+        return self.join(np.where(changed.reshape(-1)[self.layout.gather], after, before))
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].

@@ -21,7 +21,6 @@ from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .modifiers import Modifiers
-from .operand import Operand
 from .product_form import ProductForm
 from .tensor_operand import AnyOperand
 
@@ -436,9 +435,9 @@ class Operation(OperationBatch):
         codes = _own(operand.check_codes(codes))
         if name == "A" and self.ins.sparse:
             stored, nibbles = self.ins.compress_codes(codes, self.codes("E") if keep_metadata else None)
-            packed = {"A": self._packed("stored", stored), "E": self._packed("E", nibbles)}
+            packed = {"A": self._rewritten("stored", stored), "E": self._rewritten("E", nibbles)}
             return self.with_arrays(packed)
-        other = self.with_arrays({"A" if name == "stored" else name: self._packed(name, codes)})
+        other = self.with_arrays({"A" if name == "stored" else name: self._rewritten(name, codes)})
         if other is not self:
             other._codes[name] = codes
         return other
@@ -447,25 +446,9 @@ class Operation(OperationBatch):
         """A copy with another matrix of values; dense A of a sparse instruction is compressed afresh."""
         return self.with_codes(name, self.operand(name).encode(values), keep_metadata=False)
 
-    def _packed(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
-        """The registers with these codes; only bits of elements that change are written, in every copy."""
-        operand = self.operand(name)
-        packed = operand.to_registers(codes)
-        if not isinstance(operand, Operand):  # in tensor memory
-            every_bit = (1 << operand.dtype.bits) - 1
-            changed = np.where(self.codes(name) != codes, every_bit, 0).astype(operand.dtype.code_type)
-            mask = operand.to_registers(changed)
-            return np.asarray((self.registers(name) & ~mask) | (packed & mask))
-        if operand.layout is None:
-            return packed
-        if operand.container:  # bits of padding are kept
-            every_code = np.full((operand.lanes, operand.layout.elements), (1 << operand.dtype.bits) - 1)
-            packed = packed | (self.registers(name) & ~operand.join(every_code))
-        if operand.layout.copies == 1:
-            return packed
-        changed = self.codes(name) != codes
-        before, after = operand.split(self.registers(name)), operand.split(packed)
-        return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], after, before))
+    def _rewritten(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
+        """The registers with these codes."""
+        return self.operand(name).rewritten(self.registers(name), codes, self.codes(name) != codes)
 
     def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
         """Apply a change of the batch axes to all arrays, and to the codes unpacked from them."""

@@ -255,6 +255,14 @@ class TensorOperand(MatrixOperand):
             slots = np.bitwise_or.reduce(slots.reshape(*batch, lanes * columns, parts) << shifts, axis=-1)
         return slots.reshape(*batch, lanes, columns)
 
+    def rewritten(
+        self, registers: NDArray[Any], codes: NDArray[Any], changed: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """See `MatrixOperand.rewritten`; bits of words that belong to no element are kept."""
+        every_bit = (1 << self.dtype.bits) - 1
+        mask = self.to_registers(np.where(changed, every_bit, 0).astype(self.dtype.code_type))
+        return np.asarray((registers & ~mask) | (self.to_registers(codes) & mask))
+
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Words [..., lanes, columns] -> element codes [..., rows, columns], read from one copy."""
         array = as_array(registers, self.name)

@@ -28,8 +28,8 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, TensorTransfer
 from ..isa.tensor_operand import LANES, TensorOperand
 from ..numerics.emulate_tcgen05_transfer import shift_rows
-from ..views.drawing import png
 from ..views.palette import EDGE, FREE, LIGHT
+from ..views.png import png
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, forms_summary, stops
 

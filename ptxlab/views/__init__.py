@@ -35,9 +35,9 @@ from .location_tables import copies_note, holds, layout, offsets, sparse_where, 
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
-from .predicted_time import roofline
 from .product_picture import product
 from .register_pictures import lane, registers, repack
+from .roofline import roofline
 from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import banks, box, bytes_read
 from .table import Table, grid_table

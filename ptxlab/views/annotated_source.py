@@ -15,7 +15,8 @@ from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .labels import amount_text, time_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
-from .source_margin import MarginLine, least_time, line_notes, margin
+from .roofline import least_time
+from .source_margin import MarginLine, line_notes, margin
 
 if TYPE_CHECKING:
     from ..simulator.kernel import Kernel

@@ -17,9 +17,10 @@ import numpy as np
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .drawing import PAGE, Drawing, Panel, TextLine, Tint, svg_document
+from .drawing import PAGE, Drawing, Panel, TextLine, Tint
 from .grid import Arrow, Cell, Grid, Header
 from .palette import DARK, LIGHT
+from .svg import svg_document
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -25,16 +25,15 @@ from .drawing import (
     Drawing,
     Panel,
     fill,
-    image,
     paint,
-    static_image,
-    svg_document,
     tint_fill,
     word_colour,
 )
 from .grid import Cell
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, LIGHT, Theme
+from .static_image import image, static_image
+from .svg import svg_document
 
 _Points = list[tuple[float | None, float | None]]  # (None, None) lifts the pen
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..errors import PtxlabError, counted, lines_of, quoted
-from .charts import Line, LineChart
+from ..errors import counted, lines_of
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, LIGHT, OTHER_STALL, STALLS, Theme, mix
 from .table import Table
@@ -210,68 +209,6 @@ def comparison(one: LaunchProfile, two: LaunchProfile, names: tuple[str, str]) -
         if max(left, right) >= _MIN_SHARE * max(sum(one.reasons.values()), sum(two.reasons.values())):
             add(f"{reason}, cycles of warps", left, right, "{:,.0f}")
     return Table(("", *names, "change"), tuple(rows))
-
-
-# -- roofline ------------------------------------------------------------------------------------------------
-
-
-def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
-    """The operations per second that a profile predicts, below what the chip allows for its bytes.
-
-    A multiply-add is two operations. Peaks of tensor cores, FMA units and DRAM are published, that of L2 was
-    measured. A launch whose data is in L2 has a point for L2 only.
-
-    >>> import numpy as np, ptxlab
-    >>> source = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] = x[threadIdx.x] * 2 + 1; }'
-    >>> chart = roofline(ptxlab.kernel(source).profile(1, 64, np.ones(64, np.float32)))
-    >>> [line.name for line in chart.lines][-1], chart.lines[-1].x   # operations per byte of L2
-    ('f, bytes of L2', (0.25,))
-    """
-    from ..simulator.peaks import find_card
-    from ..simulator.timing.chip_timings import find_timing
-    from ..simulator.timing.launch_profile import LaunchProfile
-
-    if not isinstance(profile, LaunchProfile):
-        raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")
-    work, chip, timing = profile.work, find_card(profile.chip), find_timing(profile.chip)
-    operations = 2.0 * (sum(work.tensor.values()) + sum(work.fma.values()))
-    if not operations:
-        raise PtxlabError(f"{profile.name}: it has no multiply-adds, so it has no place below a roofline")
-    speed = operations / profile.microseconds / 1e6
-    floats = work.fma or any(accumulator != "s32" for _, accumulator in work.tensor)
-    unit = "TFLOP/s" if floats else "TOP/s"
-    peaks = {f"FMA, {name}": chip.fma[name] for name in work.fma if name in chip.fma}
-    for operand, accumulator in work.tensor:
-        peak = chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand))
-        if peak is not None:
-            peaks[f"tensor cores, {operand}"] = peak
-    line = 4 * timing.load_sector + timing.load_line  # cycles of an SM for 128 bytes
-    rates = {"DRAM": chip.dram / 1e12, "L2": 128 / line * timing.sms * timing.clock / 1e6}
-    points = {name: operations / size for name, size in (("DRAM", work.dram), ("L2", work.l2)) if size}
-    top = max([*peaks.values(), speed])
-    ridges = [top / rate for rate in rates.values()]
-    first = min([*points.values(), min(peaks.values(), default=top) / max(rates.values())]) / 4
-    last = 4 * max([*points.values(), *ridges])
-    lines = [
-        Line(
-            f"{name}, {rate:.1f} TB/s", (first, top / rate), (first * rate, top), colour=colour, dashed=dashed
-        )
-        for (name, rate), colour, dashed in zip(rates.items(), ("blue", "sky"), (False, True), strict=True)
-    ]
-    lines += [
-        Line(name, (peak / max(rates.values()), last), (peak, peak), colour=colour)
-        for (name, peak), colour in zip(peaks.items(), ("orange", "purple", "grey", "yellow"), strict=False)
-    ]
-    for (name, place), colour in zip(points.items(), ("vermilion", "green"), strict=False):
-        allowed = min(place * rates[name], max(peaks.values(), default=place * rates[name]))
-        words = f"{place:,.3g} operations per byte of {name}"
-        tip = f"{speed:,.3g} {unit} at {words}: {speed / allowed:.0%} of its roof"
-        lines.append(Line(f"{profile.name}, bytes of {name}", (place,), (speed,), (tip,), colour))
-    heading = f"{profile.name} below the roofs of {profile.chip}: {speed:,.3g} {unit}"
-    notes = [line.tips[0] for line in lines if line.tips]
-    axes = "operations per byte", unit
-    chart = LineChart(heading, tuple(notes), tuple(lines), *axes, logarithmic=True)
-    return chart.with_title(title)
 
 
 # -- HTML ----------------------------------------------------------------------------------------------------

@@ -380,17 +380,20 @@ def repack(
     """
     if not is_a(plan, Repack):
         raise PtxlabError(f"found {quoted(plan)}; ptxlab.repack(source, target) gives a plan")
-    width = plan.target_side.shape[1]
+    width = plan.target_endpoint.shape[1]
     if width > _MAX_REPACK_COLUMNS:
         raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MAX_REPACK_COLUMNS}")
     lanes, slots = plan.origins
-    cells = plan.target_side.cells
+    cells = plan.target_endpoint.cells
     first_warp = np.arange(len(lanes)) < _WARP
     places = sorted({*(cells[first_warp] // width).ravel().tolist()})
     row_of = {row: index for index, row in enumerate(places)}
     before = np.full((len(places), width, 2), -1)  # lane and register
     after = np.full((len(places), width, 2), -1)
-    per_register = [32 // side.bits if side.bits < 32 else 1 for side in (plan.source_side, plan.target_side)]
+    per_register = [
+        32 // endpoint.bits if endpoint.bits < 32 else 1
+        for endpoint in (plan.source_endpoint, plan.target_endpoint)
+    ]
     for lane, slot in np.ndindex(_WARP, cells.shape[1]):
         row, column = divmod(int(cells[lane, slot]), width)
         place = row_of[row], column

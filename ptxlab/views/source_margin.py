@@ -1,16 +1,13 @@
-"""What happened on each line of a simulated kernel's source, and what bounds the kernel's time."""
+"""What happened on each line of a simulated kernel's source."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import lines_of
 from ..simulator import Result
-from ..simulator.peaks import Bound
 from ..simulator.result import LineProfile
-from .labels import amount_text, time_text
 from .table import Table
 
 
@@ -76,34 +73,3 @@ def counts_table(result: Result, ptx: bool = False) -> Table:
             counts = (profile.warps, profile.conflicts or "", sectors, count or "")
             rows.append((line.number, *counts, line.text.strip()))
     return Table(("line", "executed", "conflicts", "sectors/request", "hazards", "source"), tuple(rows))
-
-
-def bounds_table(bounds: Sequence[Bound]) -> Table:
-    """The least time that each resource needs, for a terminal."""
-    rows = [
-        (bound.resource, time_text(bound.seconds), amount_text(bound.amount, bound.unit)) for bound in bounds
-    ]
-    return Table(("bound by", "at least", "for"), tuple(rows))
-
-
-def least_time(bounds: Sequence[Bound], chip: str) -> tuple[float, str]:
-    """The seconds that a launch takes at least, and what limits it: a resource, or the launch itself.
-
-    >>> least_time([Bound("DRAM", 2e-5, 96_000_000, "bytes", 4.8e12)], "H200")
-    (2e-05, 'bound by DRAM')
-    >>> least_time([Bound("DRAM", 5e-10, 2400, "bytes", 4.8e12)], "H200")
-    (7e-07, 'the time of a launch that does nothing; of its work DRAM takes longest')
-    """
-    # This loads the replay of instructions, which a margin does not need.
-    from ..simulator.timing.chip_timings import CHIP_TIMINGS
-
-    longest = bounds[0]
-    measured = CHIP_TIMINGS.get(chip, CHIP_TIMINGS["H200"])
-    launch = measured.launch / 1e6
-    if longest.seconds >= launch:
-        return longest.seconds, f"bound by {longest.resource}"
-    where = "" if measured.name == chip else f" on an {measured.name}"
-    return (
-        launch,
-        f"the time of a launch that does nothing{where}; of its work {longest.resource} takes longest",
-    )

@@ -16,6 +16,7 @@ from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..numerics.emulate import emulate
+from .forms import form, forms
 from .types import (
     INT,
     LAYOUTS,
@@ -32,8 +33,6 @@ from .types import (
     col_major,
     element_type,
     find_tag,
-    form,
-    forms,
     matrix_a,
     matrix_b,
     precision,

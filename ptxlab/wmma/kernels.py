@@ -21,6 +21,7 @@ from ..isa.catalog.transfer_rows import wmma_rows
 from ..isa.form import Form
 from ..isa.mma import Instruction
 from ..isa.operand import Operand
+from .forms import form
 from .fragment_memory import (
     check_ldm,
     load_matrix_sync,
@@ -37,7 +38,6 @@ from .types import (
     Tag,
     accumulator,
     col_major,
-    form,
     layout_t,
     matrix_a,
     matrix_b,

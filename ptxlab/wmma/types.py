@@ -1,4 +1,4 @@
-"""Tags, enumerations and element types of `nvcuda::wmma`, and the PTX instructions behind them."""
+"""Tags, enumerations and element types of `nvcuda::wmma`, by C++'s names and by PTX's."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._util.arguments import as_flag, is_a
+from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import mma_forms
 from ..isa.dtypes import DType, dtype
 from ..isa.mma import Instruction
-from ..isa.parse import parse_mma
 
 
 @dataclass(frozen=True)
@@ -212,47 +209,3 @@ def bit_op(argument: BitOpLike) -> str:
     elif type(argument) in (int, bmmaBitOp) and argument in (1, 2):
         return _BIT_OPS[bmmaBitOp(argument)]
     raise PtxlabError(f"op {spelling(argument)}: there are bmmaBitOpXOR and bmmaBitOpAND")
-
-
-@lru_cache(maxsize=1)
-def forms() -> tuple[Instruction, ...]:
-    """The sub-byte wmma instructions of the catalogue."""
-    return tuple(ins for ins in mma_forms("wmma") if ins.a.dtype.bits < 8)
-
-
-def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Instruction:
-    """The PTX instruction that an element type stands for, with its bit operation or saturation.
-
-    An instruction, or its mnemonic, stands for itself.
-
-    >>> form("b1", bmmaBitOpAND).mnemonic
-    'wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
-    """
-    if isinstance(name, Instruction) or (isinstance(name, str) and name.startswith("wmma.")):
-        return _checked(parse_mma(name), op, as_flag(satf, "satf"))
-    satf = as_flag(satf, "satf")
-    element = element_type(name)
-    if element is INT:
-        raise PtxlabError("type int is that of accumulators; A and B are s4, u4 or b1")
-    operation = None
-    if element is precision.b1:
-        operation = bit_op(bmmaBitOpXOR if op is None else op)
-        if satf:
-            raise PtxlabError("satf=True: bmma_sync has no saturation, .satfinite exists for s4 and u4 only")
-    elif op is not None:
-        raise PtxlabError(f"op={spelling(op)}: only b1 takes a bit operation, {element.name} multiplies")
-    key = element.name, operation, satf
-    return next(ins for ins in forms() if (ins.a_type, ins.bit_op, ins.satfinite) == key)
-
-
-def _checked(ins: Instruction, op: BitOpLike | None, satf: bool) -> Instruction:
-    if ins not in forms():
-        raise PtxlabError(
-            f"{ins.mnemonic} is not a sub-byte wmma: those are m8n8k32 of s4 and u4, m8n8k128 of b1"
-        )
-    if (op is not None and bit_op(op) != ins.bit_op) or (satf and not ins.satfinite):
-        raise PtxlabError(
-            f"op={spelling(op)}, satf={satf}: {ins.mnemonic} contradicts them; "
-            "leave them out with an instruction"
-        )
-    return ins

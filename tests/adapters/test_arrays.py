@@ -15,6 +15,7 @@ import pytest
 
 import ptxlab
 from ptxlab.adapters import framework_session as sessions
+from ptxlab.adapters import frameworks
 from ptxlab.adapters.host_arrays import HostMemory, host_array, is_array, launch_arguments
 from tests.cases import each, refuses
 from tests.texts import replaced
@@ -138,7 +139,7 @@ def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> No
     assert ptxlab.simulating("h200").chip == "H200" and ptxlab.simulating("RTX4090").target == "sm_89"
     refuses("check='no'", ptxlab.simulating, check="no")
     refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
-    monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
+    monkeypatch.setattr(frameworks, "ADAPTERS", {"no_such_framework": "triton"})
     refuses(
         "neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang, CuPy or cuTile is installed",
         ptxlab.simulating().__enter__,
@@ -151,7 +152,7 @@ def test_a_folder_with_the_name_of_a_framework_is_none(
     """A checkout of its examples may lie beside the program."""
     (tmp_path / "framework_of_examples").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sessions, "_ADAPTERS", {"framework_of_examples": "triton"})
+    monkeypatch.setattr(frameworks, "ADAPTERS", {"framework_of_examples": "triton"})
     refuses("neither Triton nor Numba's CUDA target", ptxlab.simulating().__enter__)
     assert "framework_of_examples" not in sys.modules
 
@@ -162,7 +163,7 @@ def test_a_framework_that_cannot_be_imported_is_left_out(
 ) -> None:
     (tmp_path / "framework_at_fault.py").write_text(fault)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sessions, "_ADAPTERS", {"framework_at_fault": "triton"})
+    monkeypatch.setattr(frameworks, "ADAPTERS", {"framework_at_fault": "triton"})
     refuses("neither Triton nor Numba's CUDA target", ptxlab.simulating().__enter__)
 
 

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.adapters import framework_session as session
+from ptxlab.adapters import framework_session as sessions
+from ptxlab.adapters import frameworks
 from ptxlab.adapters.framework_session import current_session, replaced, replacing
 
 pytestmark = pytest.mark.filterwarnings("ignore:autotuning inside")
@@ -100,7 +101,7 @@ def _standin(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Callable[[Any],
     )
     monkeypatch.setitem(sys.modules, "standin", framework)
     monkeypatch.setitem(sys.modules, "ptxlab.adapters.standin", adapter)
-    monkeypatch.setattr(session, "_ADAPTERS", {"standin": "standin"})
+    monkeypatch.setattr(frameworks, "ADAPTERS", {"standin": "standin"})
     return lambda step: lambda x: framework.launch(x, step)
 
 
@@ -113,7 +114,7 @@ def kernel(
     if name == "standin":
         return _standin(monkeypatch)
     pytest.importorskip(name)
-    monkeypatch.setattr(session, "_ADAPTERS", {name: session._ADAPTERS[name]})
+    monkeypatch.setattr(frameworks, "ADAPTERS", {name: frameworks.ADAPTERS[name]})
     monkeypatch.syspath_prepend(tmp_path)
     module = f"kernels_of_{name.replace('.', '_')}"
     (tmp_path / f"{module}.py").write_text(_FRAMEWORKS[name])
@@ -133,7 +134,7 @@ def _launched(kernel: Callable[[int], Callable[[Any], None]], step: int) -> None
 def _attributes() -> dict[tuple[str, str], object]:
     """Every attribute of every module and class of the frameworks."""
     found: dict[tuple[str, str], object] = {}
-    roots = {name.partition(".")[0] for name in session._ADAPTERS} | {__name__.partition(".")[0]}
+    roots = {name.partition(".")[0] for name in frameworks.ADAPTERS} | {__name__.partition(".")[0]}
     if "numba" in roots:
         roots.add("numba_cuda")
     owners: list[tuple[str, Any]] = [
@@ -165,7 +166,7 @@ def unchanged(kernel: object) -> Iterator[None]:
     # numbers that frameworks count, and Python's notes of warnings
     counts = {key for key in changed if type(before.get(key)) is type(after.get(key)) is int}
     assert not [key for key in changed if key not in counts and key[1] != "__warningregistry__"]
-    assert current_session() is None and not session._RESTORERS
+    assert current_session() is None and not sessions._RESTORERS
 
 
 def _in_threads(run: Callable[[int], None], count: int = 4) -> None:

@@ -32,7 +32,7 @@ extern "C" __global__ void add(const float* x, const float* y, float* z, float f
 }
 """
 
-# -- a GPU that is played --------------------------------------------------------------------------------
+# -- a fake GPU ----------------------------------------------------------------------------------------
 
 
 class CudaError(IntEnum):
@@ -41,9 +41,9 @@ class CudaError(IntEnum):
 
 
 class Buffer:
-    """Bytes of the played GPU, or of the host."""
+    """Bytes of the fake GPU, or of the host."""
 
-    def __init__(self, owner: PlayedGpu, content: np.ndarray) -> None:
+    def __init__(self, owner: FakeGpu, content: np.ndarray) -> None:
         self.owner = owner
         self.content = content
 
@@ -69,7 +69,7 @@ class Buffer:
         self.owner.open_buffers.remove(self)
 
 
-class PlayedGpu:
+class FakeGpu:
     """Stands in for cuda.core and the driver; `failing` names the step that raises `error`."""
 
     def __init__(self, failing: str = "", error: BaseException | None = None) -> None:
@@ -128,15 +128,15 @@ class PlayedGpu:
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[PlayedGpu], PlayedGpu]:
-    def become(played: PlayedGpu) -> PlayedGpu:
-        monkeypatch.setattr(launcher, "load", lambda name: played.module)
+def use_gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeGpu], FakeGpu]:
+    def use(fake: FakeGpu) -> FakeGpu:
+        monkeypatch.setattr(launcher, "load", lambda name: fake.module)
         monkeypatch.setattr(launcher, "device_target", lambda: "sm_90a")
         monkeypatch.setattr(launcher, "compiled", lambda *names: b"code")
         monkeypatch.setattr(launcher, "load_function", lambda *names: "kernel")
-        return played
+        return fake
 
-    return become
+    return use
 
 
 def launch_add(count: int = 100) -> tuple[np.ndarray, np.ndarray]:
@@ -149,11 +149,11 @@ def launch_add(count: int = 100) -> tuple[np.ndarray, np.ndarray]:
     return z, x + np.float32(2.5) * y
 
 
-def test_arrays_go_in_and_out_arrays_come_back(play: Any) -> None:
-    played = play(PlayedGpu())
+def test_arrays_go_in_and_out_arrays_come_back(use_gpu: Any) -> None:
+    fake = use_gpu(FakeGpu())
     z, right = launch_add()
     assert np.array_equal(z, right)
-    assert played.open_buffers == []
+    assert fake.open_buffers == []
 
 
 @pytest.mark.parametrize(
@@ -169,31 +169,31 @@ def test_arrays_go_in_and_out_arrays_come_back(play: Any) -> None:
         ("copy out", "copying from the GPU failed: CUDA_ERROR"),
     ],
 )
-def test_an_error_is_one_sentence_and_leaves_no_memory_behind(play: Any, step: str, sentence: str) -> None:
-    played = play(PlayedGpu(failing=step))
+def test_an_error_is_one_sentence_and_leaves_no_memory_behind(use_gpu: Any, step: str, sentence: str) -> None:
+    fake = use_gpu(FakeGpu(failing=step))
     with pytest.raises(PtxlabError) as caught:
         launch_add()
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
-    assert played.open_buffers == []
+    assert fake.open_buffers == []
 
 
 @pytest.mark.parametrize("step", ["copy in", "wait"])
-def test_an_interrupt_gets_through(play: Any, step: str) -> None:
-    played = play(PlayedGpu(failing=step, error=KeyboardInterrupt()))
+def test_an_interrupt_gets_through(use_gpu: Any, step: str) -> None:
+    fake = use_gpu(FakeGpu(failing=step, error=KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         launch_add()
-    assert played.open_buffers == []
+    assert fake.open_buffers == []
 
 
-def test_every_thread_enters_the_context(play: Any) -> None:
-    played = play(PlayedGpu())
+def test_every_thread_enters_the_context(use_gpu: Any) -> None:
+    fake = use_gpu(FakeGpu())
     thread = threading.Thread(target=launch_add)
     thread.start()
     thread.join()
-    played.looks = 3
+    fake.looks = 3
     launch_add()
-    assert played.threads == [thread.ident, threading.get_ident()]
+    assert fake.threads == [thread.ident, threading.get_ident()]
 
 
 SCALARS = [
@@ -208,12 +208,12 @@ SCALARS = [
 ]
 
 
-def test_what_a_kernel_cannot_take(play: Any) -> None:
-    played = play(PlayedGpu())
+def test_what_a_kernel_cannot_take(use_gpu: Any) -> None:
+    fake = use_gpu(FakeGpu())
     refuses("a scalar of 16 bytes", gpu.launch, ADD, "add", [np.complex128(1)], grid=1, block=32)
     with pytest.raises(PtxlabError, match="an Out array must be contiguous"):
         gpu.launch(ADD, "add", [gpu.Out(np.zeros(64, dtype=np.float32)[::2])], grid=1, block=32)
-    assert played.open_buffers == []
+    assert fake.open_buffers == []
 
 
 # -- a GPU that is there --------------------------------------------------------------------------------

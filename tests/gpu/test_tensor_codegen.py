@@ -126,7 +126,7 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: TensorInstruction, nam
         name=name,
         tile=f"{name.lower()}_tile",
         size=tile.size,
-        fill="\n".join(tcgen05_mma_kernel.filled(form, operand, tile)),
+        fill="\n".join(tcgen05_mma_kernel.tile_from_global(form, operand, tile)),
     )
     found = np.zeros(tile.size, dtype=np.uint8)
     ptxlab.kernel(code, "fill").simulate(1, 128, codes, found)

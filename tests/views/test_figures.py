@@ -28,7 +28,8 @@ from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.simulator.timing.stalls import MEANINGS, REASONS
 from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
-from ptxlab.views.drawing import Tint, fill, ink, paint, static_svg, tint_fill, word_colour
+from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
+from ptxlab.views.static_image import static_svg
 from tests.cases import each, refuses
 from tests.contract.mutations import call_with
 from tests.contract.surface import figure_calls

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from ptxlab.views import Picture
-from ptxlab.views.drawing import svg_document
+from ptxlab.views.svg import svg_document
 
 __all__ = ["Page", "badge", "code", "definitions", "edit_this", "figure", "link", "slug", "table"]
 

@@ -28,7 +28,7 @@ from ...views import Header, Picture
 from ...views.annotated_source import annotated_html
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
-from ...views.predicted_time import roofline
+from ...views.roofline import roofline
 from ...views.timeline_picture import Timeline, timeline
 from ..answers import close_to, number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when

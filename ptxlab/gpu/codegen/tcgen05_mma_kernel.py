@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...errors import PtxlabError
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
@@ -173,7 +171,7 @@ def _loads(
         if operand.name == "B" and form.decompress:
             lines += _compressed(form, tiles["B"])
         elif isinstance(operand, Operand):
-            lines += filled(form, operand, tiles[operand.name])
+            lines += tile_from_global(form, operand, tiles[operand.name])
     lines += [FENCE_SHARED, ""]
     names = ["C" if tensor.name == "D" else tensor.name for tensor in tensors]
     lines.append(f"// {_listing(names)} to tensor memory; D will be where C is.")
@@ -187,62 +185,76 @@ def _listing(names: list[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def filled(form: TensorInstruction, operand: Operand, tile: Tile) -> list[str]:
-    """Copy a row-major matrix of codes, or a CTA's half of it, from global memory into the tile."""
-    by_rows = operand.name == "A"
-    lines, k = operand.shape if by_rows else operand.shape[::-1]
-    rows = lines // form.cta_group
-    half = f"cta * {rows} + " if form.cta_group == 2 else ""
-    size = lines * k
+def _global_index(form: TensorInstruction, operand: Operand, row: str, k: str) -> str:
+    """The index of a code in global memory, where A [M, K] and B [K, N] are row-major.
 
-    def element(row: str, along: str) -> str:
-        place = f"({half}{row}) * {k} + {along}" if by_rows else f"({along}) * {lines} + {half}{row}"
-        if by_rows and not half:
-            place = f"{row} * {k} + {along}"
-        if not by_rows and " " not in along:
-            place = f"{along} * {lines} + {half}{row}"
-        return f"{operand.name}[i * {size} + {place}]"
+    `row` counts along M or N, from the first row of the CTA; it multiplies, so a sum is in parentheses.
+    """
+    rows = operand.shape[0 if operand.name == "A" else 1] // form.cta_group
+    first = f"cta * {rows} + " if form.cta_group == 2 else ""
+    if operand.name == "B":
+        factor = f"({k})" if " " in k else k
+        index = f"{factor} * {operand.shape[1]} + {first}{row}"
+    elif first:
+        index = f"({first}{row}) * {operand.shape[1]} + {k}"
+    else:
+        index = f"{row} * {operand.shape[1]} + {k}"
+    return f"{operand.name}[i * {operand.shape[0] * operand.shape[1]} + {index}]"
 
+
+def tile_from_global(form: TensorInstruction, operand: Operand, tile: Tile) -> list[str]:
+    """Copy a row-major matrix of codes, or a CTA's half of it, from global memory into the tile.
+
+    Codes narrower than a byte are written in chunks of 16 bytes, which follow the tile's major axis.
+    """
+    if operand.dtype.bits == 6 and not (operand.packing and operand.packing.padded):
+        return _stream_from_global(form, operand, tile)
+    rows, k_size = operand.shape if operand.name == "A" else operand.shape[::-1]
+    rows //= form.cta_group
     name = f"{operand.name.lower()}_tile"
-    is_stream = operand.dtype.bits == 6 and not (operand.packing and operand.packing.padded)
-    if is_stream:
-        return _stream(operand, tile, element, name)
-    per_chunk = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
-    by_major = per_chunk > 1 and tile.major == "MN"  # elements of a chunk follow each other along M or N
-    along, across = (k, -(-rows // per_chunk)) if by_major else (k // per_chunk, rows)
-    split = f"j / {along}", f"j % {along}"
-    if not by_rows:
-        split = f"j % {across}", f"j / {across}"
-    steps = [f" * {per_chunk}" if per_chunk > 1 and by_major == first else "" for first in (True, False)]
-    const = "" if tile.swizzle else "const "
-    text = [
-        f"for (int j = threadIdx.x; j < {across * along}; j += 128) {{",
-        f"    const int row = {split[0]}{steps[0]}, k = {split[1]}{steps[1]};",
-        f"    {const}int at = {byte_offset(tile)};",
+    in_chunks = operand.dtype.bits < 8
+    per_chunk = 128 // tile.bits if in_chunks else 1
+    row_count, k_count = rows, k_size
+    row_step = k_step = ""
+    if in_chunks and tile.major == "MN":
+        row_count, row_step = -(-rows // per_chunk), f" * {per_chunk}"
+    elif in_chunks:
+        k_count, k_step = k_size // per_chunk, f" * {per_chunk}"
+    if operand.name == "A":  # neighbouring threads read neighbours in memory
+        row, k = f"j / {k_count}", f"j % {k_count}"
+    else:
+        row, k = f"j % {row_count}", f"j / {row_count}"
+    lines = [
+        f"for (int j = threadIdx.x; j < {row_count * k_count}; j += 128) {{",
+        f"    const int row = {row}{row_step}, k = {k}{k_step};",
+        f"    {'' if tile.swizzle else 'const '}int at = {byte_offset(tile)};",
+        *swizzling(tile),
     ]
-    text += swizzling(tile)
-    if per_chunk > 1:
-        value = element("(row + n)", "k") if by_major else element("row", "k + n")
-        if by_major and rows % per_chunk:  # the last chunk is not full
-            value = f"row + n < {rows} ? {value} : 0"
-        return [*text, *_chunk(operand, tile, value, name, per_chunk), "}"]
-    place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
-    return [*text, f"    {place} = {element('row', 'k')};", "}"]
+    if not in_chunks:
+        target = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
+        return [*lines, f"    {target} = {_global_index(form, operand, 'row', 'k')};", "}"]
+    if tile.major == "MN":
+        code = _global_index(form, operand, "(row + n)", "k")
+        if rows % per_chunk:  # the last chunk is not full
+            code = f"row + n < {rows} ? {code} : 0"
+    else:
+        code = _global_index(form, operand, "row", "k + n")
+    return [*lines, *_chunk(operand, tile, code, name, per_chunk), "}"]
 
 
-def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], name: str) -> list[str]:
+def _stream_from_global(form: TensorInstruction, operand: Operand, tile: Tile) -> list[str]:
     """Copy elements of 6 bits without padding: each byte of the tile has parts of two."""
     row, byte = f"j / {tile.k}", f"j % {tile.k}"
     if operand.name == "B":
         row, byte = f"j % {tile.rows}", f"j / {tile.rows}"
-    const = "" if tile.swizzle else "const "
+    low, high = (_global_index(form, operand, "row", k) for k in ("first", "first + 1"))
     return [
         f"for (int j = threadIdx.x; j < {tile.rows * tile.k}; j += 128) {{",
         f"    const int row = {row}, k = {byte}, first = k * 8 / 6;  // k counts bytes",
-        f"    {const}int at = {byte_offset(tile)};",
+        f"    {'' if tile.swizzle else 'const '}int at = {byte_offset(tile)};",
         *swizzling(tile),
-        f"    const unsigned int low = {element('row', 'first')}, high = {element('row', 'first + 1')};",
-        f"    {name}[at] = (low | high << 6) >> k * 8 % 6;",
+        f"    const unsigned int low = {low}, high = {high};",
+        f"    {operand.name.lower()}_tile[at] = (low | high << 6) >> k * 8 % 6;",
         "}",
     ]
 

@@ -1,9 +1,13 @@
-"""The two sides of a plan: which cell of one common matrix lies in each slot of each lane."""
+"""The two endpoints of a plan: which cell of one common matrix lies in each slot of each lane.
+
+Operands are arranged as `np.block` has them; R of ldmatrix and stmatrix is a stack of small matrices, which
+are placed over the matrix of the operand that is loaded or stored.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +21,7 @@ from ..operand import Operand
 Tiles: TypeAlias = Operand | Sequence[Operand] | Sequence[Sequence[Operand]]
 
 
-class Side(NamedTuple):
+class Endpoint(NamedTuple):
     """Registers of one or more operands; each slot of each lane holds a cell of one common matrix."""
 
     operands: tuple[Operand, ...]
@@ -62,22 +66,31 @@ def as_grid(tiles: object, what: str) -> list[list[Operand]]:
     return grid
 
 
-def _placed(
-    tiles: Iterable[tuple[Operand, NDArray[np.int64], int, int]], shape: tuple[int, int], bits: int
-) -> Side:
-    """Tiles, with coordinates of elements and their first row and column, divided into slots of `bits`."""
-    operands, parts = [], []
-    for operand, coords, row, column in tiles:
-        slots = operand.width // bits
-        columns = (coords[..., 1:] + column) * slots + np.arange(slots)
-        cells = (coords[..., :1] + row) * (shape[1] * slots) + columns
-        operands.append(operand)
-        parts.append(cells.reshape(len(coords), -1))
+class _PlacedTile(NamedTuple):
+    """A tile, or some of its rows, and where its first row and column lie in the common matrix."""
+
+    operand: Operand
+    coords: NDArray[np.int64]  # [lanes, elements, 2]: row and column in the tile
+    row: int
+    column: int
+
+
+def _endpoint(tiles: Sequence[_PlacedTile], shape: tuple[int, int], bits: int) -> Endpoint:
+    """Tiles on a matrix of elements of this shape, divided into slots of `bits`."""
+    parts = []
+    for tile in tiles:
+        slots = tile.operand.width // bits
+        columns = (tile.coords[..., 1:] + tile.column) * slots + np.arange(slots)
+        cells = (tile.coords[..., :1] + tile.row) * (shape[1] * slots) + columns
+        parts.append(cells.reshape(len(tile.coords), -1))
+    operands = tuple(tile.operand for tile in tiles)
     width = operands[0].width // bits
-    return Side(tuple(operands), np.concatenate(parts, axis=1), (shape[0], shape[1] * width), bits)
+    return Endpoint(operands, np.concatenate(parts, axis=1), (shape[0], shape[1] * width), bits)
 
 
-def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool = False) -> Side:
+def endpoint_of_blocks(
+    grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool = False
+) -> Endpoint:
     """Tiles as np.block arranges them; `bits` divides their elements along a row."""
     heights = [{tile.shape[0] for tile in row} for row in grid]
     widths = {sum(tile.shape[1] for tile in row) for row in grid}
@@ -85,16 +98,16 @@ def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool
         raise PtxlabError(f"{what}: tiles in a row have one height, and all rows of tiles have one width")
     placed = []
     row = 0
-    for line in grid:
+    for tiles in grid:
         column = 0
-        for tile in line:
+        for tile in tiles:
             if transposed:
-                placed.append((tile, tile.coords()[..., ::-1], column, row))
+                placed.append(_PlacedTile(tile, tile.coords()[..., ::-1], column, row))
             else:
-                placed.append((tile, tile.coords(), row, column))
+                placed.append(_PlacedTile(tile, tile.coords(), row, column))
             column += tile.shape[1]
-        row += line[0].shape[0]
-    return _placed(placed, (column, row) if transposed else (row, column), bits or grid[0][0].width)
+        row += tiles[0].shape[0]
+    return _endpoint(placed, (column, row) if transposed else (row, column), bits or grid[0][0].width)
 
 
 # -- ldmatrix and stmatrix -----------------------------------------------------------------------------------
@@ -105,50 +118,59 @@ def is_stack(operand: Operand) -> bool:
     return operand.name == "R" and operand.axes == ("row", "column") and operand.layout is not None
 
 
-def stacks(
-    grid: list[list[Operand]], other: list[list[Operand]], what: str, what_other: str
-) -> tuple[Side, Side]:
+def _rows_of_a_matrix(stack: Operand) -> tuple[int, bool]:
+    """Rows of each matrix in a stack, and whether its instruction has `.trans`.
+
+    With `.trans` the elements of a register lie in one column of the matrix in memory, without it in one row.
+    """
+    assert stack.layout is not None
+    _, row_step, _ = stack.layout.element[0]
+    lanes, rows_apart, _ = stack.layout.lane[0]
+    return (lanes * rows_apart, True) if row_step > 0 else (8, False)
+
+
+def endpoints_with_stack(
+    stack_grid: list[list[Operand]], other_grid: list[list[Operand]], stack_title: str, other_title: str
+) -> tuple[Endpoint, Endpoint]:
     """R, and the operand it is loaded for, over one matrix whose rows are those of memory.
 
     Without `.trans` a row of memory runs along K (along N for C and D), with it along M or N (M for C and D).
     The matrices follow each other along M or N first, then along K.
     """
-    stacks = [tile for row in grid for tile in row]
-    target = other[0][0]
-    along = next((axis for axis, name in enumerate(target.axes) if name.lower() == "k"), 1)
-    layout = stacks[0].layout
-    assert layout is not None
-    down = layout.element[0][1] > 0  # .trans: the elements of a register are of one column of memory
-    height = layout.lane[0][1] * layout.lane[0][0] if down else 8
-    transposed = along == (1 if down else 0)
-    bits = min(stacks[0].width, target.width)
-    goal = blocks(other, what_other, bits, transposed)
-    placed = []
-    row_bits = goal.shape[1] * bits
-    count = 0
+    stacks = [tile for row in stack_grid for tile in row]
+    other = other_grid[0][0]
+    height, has_trans = _rows_of_a_matrix(stacks[0])
+    k_axis = next((axis for axis, name in enumerate(other.axes) if name.lower() == "k"), 1)
+    bits = min(stacks[0].width, other.width)
+    target = endpoint_of_blocks(other_grid, other_title, bits, transposed=k_axis == (1 if has_trans else 0))
+    row_bits = target.shape[1] * bits
+    shape = target.shape[0], row_bits // stacks[0].width
+    placed: list[_PlacedTile] = []
     for stack in stacks:
-        pieces = stack.shape[0] // height
-        across = max(1, row_bits // (stack.shape[1] * stack.width))
-        downwards = max(1, goal.shape[0] // height)
+        matrices_across = max(1, row_bits // (stack.shape[1] * stack.width))
+        matrices_down = max(1, shape[0] // height)
         coords = stack.coords()
-        for piece in range(pieces):
-            at = divmod(count, across) if down else divmod(count, downwards)[::-1]
-            rows = coords[..., 0] // height == piece
-            chosen = coords[rows].reshape(len(coords), -1, 2) - [piece * height, 0]
-            placed.append((stack, chosen, at[0] * height, at[1] * stack.shape[1]))
-            count += 1
-    shape = goal.shape[0], row_bits // stacks[0].width
-    inside = [
-        row + coords[..., 0].max() < shape[0] and column + coords[..., 1].max() < shape[1]
-        for _, coords, row, column in placed
-    ]
-    side = _placed(placed, shape, bits)
-    if side.cells.size != goal.shape[0] * goal.shape[1] or not all(inside):  # goal may hold elements twice
+        for first_row in range(0, stack.shape[0] // height * height, height):
+            if has_trans:
+                down, across = divmod(len(placed), matrices_across)
+            else:
+                across, down = divmod(len(placed), matrices_down)
+            of_matrix = coords[coords[..., 0] // height == first_row // height].reshape(len(coords), -1, 2)
+            of_matrix = of_matrix - [first_row, 0]
+            placed.append(_PlacedTile(stack, of_matrix, down * height, across * stack.shape[1]))
+    are_inside = all(
+        tile.row + tile.coords[..., 0].max() < shape[0] and tile.column + tile.coords[..., 1].max() < shape[1]
+        for tile in placed
+    )
+    endpoint = _endpoint(placed, shape, bits)
+    # The cells of the target are more than its elements where it holds some of them twice.
+    if endpoint.cells.size != target.shape[0] * target.shape[1] or not are_inside:
+        others = size_text([tile for row in other_grid for tile in row])
         raise PtxlabError(
-            f"{what} is {size_text(stacks)} and {what_other} is {size_text([t for r in other for t in r])}: "
-            f"the {count} matrices of R do not make up {target.name}; a list such as [r, r] gives more"
+            f"{stack_title} is {size_text(stacks)} and {other_title} is {others}: the {len(placed)} matrices "
+            f"of R do not make up {other.name}; a list such as [r, r] gives more"
         )
-    return Side(tuple(stacks), side.cells, side.shape, bits), goal
+    return endpoint._replace(operands=tuple(stacks)), target
 
 
 def size_text(tiles: Sequence[Operand]) -> str:

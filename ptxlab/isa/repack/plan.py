@@ -17,7 +17,7 @@ from ..._util.threads import for_each
 from ...errors import PtxlabError, counted, listing
 from ..dtypes import CONVERSIONS, DType, convert
 from ..operand import Operand
-from .endpoints import Side, Tiles, as_grid, blocks, is_stack, size_text, stacks
+from .endpoints import Endpoint, Tiles, as_grid, endpoint_of_blocks, endpoints_with_stack, is_stack, size_text
 from .plan_search import Task
 from .plan_steps import PlanStep, Rename, Shuffle, Transpose, repack_source, step_result, step_text
 from .staged_exchanges import shortest
@@ -61,22 +61,22 @@ def repack(source: Tiles, target: Tiles) -> Repack:
     check_room(sum(tile.shape[0] * tile.shape[1] for tile in from_tiles), "repack")
     conversion = _conversion(first, last)
     if is_stack(first) and not is_stack(last):
-        sides = stacks(from_grid, to_grid, "source", "target")
+        endpoints = endpoints_with_stack(from_grid, to_grid, "source", "target")
     elif is_stack(last) and not is_stack(first):
-        sides = stacks(to_grid, from_grid, "target", "source")[::-1]
+        endpoints = endpoints_with_stack(to_grid, from_grid, "target", "source")[::-1]
     else:
-        sides = blocks(from_grid, "source"), blocks(to_grid, "target")
-    if sides[0].shape != sides[1].shape:
-        raise PtxlabError(_different_shapes(from_tiles, to_tiles, sides))
-    return Repack(sides[0], sides[1], conversion)
+        endpoints = endpoint_of_blocks(from_grid, "source"), endpoint_of_blocks(to_grid, "target")
+    if endpoints[0].shape != endpoints[1].shape:
+        raise PtxlabError(_different_shapes(from_tiles, to_tiles, endpoints))
+    return Repack(endpoints[0], endpoints[1], conversion)
 
 
 def _different_shapes(
-    from_tiles: Sequence[Operand], to_tiles: Sequence[Operand], sides: tuple[Side, Side]
+    from_tiles: Sequence[Operand], to_tiles: Sequence[Operand], endpoints: tuple[Endpoint, Endpoint]
 ) -> str:
     """What is wrong with two shapes, and the tiles that would fit."""
     message = f"{size_text(from_tiles)} and {size_text(to_tiles)} are not the same matrix"
-    (rows, columns), (to_rows, to_columns) = sides[0].shape, sides[1].shape
+    (rows, columns), (to_rows, to_columns) = endpoints[0].shape, endpoints[1].shape
     name = from_tiles[0].name.lower()
     if (to_rows, to_columns % columns) == (rows, 0):
         tiles = ", ".join([name] * (to_columns // columns))
@@ -140,13 +140,13 @@ class Repack:
     (True, 0, {'convert': 4})
     """
 
-    source_side: Side
-    target_side: Side
+    source_endpoint: Endpoint
+    target_endpoint: Endpoint
     conversion: tuple[DType, DType] | None
 
     def __post_init__(self) -> None:
-        for side in (self.source_side, self.target_side):
-            side.cells.flags.writeable = False
+        for endpoint in (self.source_endpoint, self.target_endpoint):
+            endpoint.cells.flags.writeable = False
         lanes, _ = self.origins
         warps = np.arange(len(lanes))[:, None] // _WARP
         if (lanes // _WARP != warps).any():
@@ -160,8 +160,8 @@ class Repack:
     def _identity(self) -> tuple[object, ...]:
         """What two plans are told apart by."""
         source, target = (
-            (side.operands, side.shape, side.bits, side.cells.tobytes())
-            for side in (self.source_side, self.target_side)
+            (endpoint.operands, endpoint.shape, endpoint.bits, endpoint.cells.tobytes())
+            for endpoint in (self.source_endpoint, self.target_endpoint)
         )
         return source, target, self.conversion
 
@@ -176,22 +176,22 @@ class Repack:
     @property
     def sources(self) -> tuple[Operand, ...]:
         """The tiles whose registers it takes, in the order of their registers."""
-        return self.source_side.operands
+        return self.source_endpoint.operands
 
     @property
     def targets(self) -> tuple[Operand, ...]:
         """The tiles whose registers it gives."""
-        return self.target_side.operands
+        return self.target_endpoint.operands
 
     @property
     def lanes(self) -> int:
-        """Lanes that hold both sides: 32, or 128 for a warpgroup."""
-        return len(self.source_side.cells)
+        """Lanes that hold both endpoints: 32, or 128 for a warpgroup."""
+        return len(self.source_endpoint.cells)
 
     @property
     def elements(self) -> int:
         """Elements that the lanes of the target hold together."""
-        return self.target_side.cells.size
+        return self.target_endpoint.cells.size
 
     @property
     def moved(self) -> int:
@@ -207,12 +207,12 @@ class Repack:
     @property
     def moved_bits(self) -> int:
         """Bits of an element when it changes its lane."""
-        return self.target_side.bits if self.converts_first else self.source_side.bits
+        return self.target_endpoint.bits if self.converts_first else self.source_endpoint.bits
 
     @property
     def shift(self) -> int:
         """Bits by which elements in bytes of their own move up."""
-        source, target = self.source_side.operand, self.target_side.operand
+        source, target = self.source_endpoint.operand, self.target_endpoint.operand
         if source.container or self.conversion is not None:
             return max(0, target.padding - source.padding)
         return 0
@@ -220,10 +220,10 @@ class Repack:
     @cached_property
     def origins(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lane and slot of the source that every slot of the target comes from, [lanes, slots] each."""
-        source, target = self.source_side.cells, self.target_side.cells
+        source, target = self.source_endpoint.cells, self.target_endpoint.cells
         slots = source.shape[1]
         order = np.argsort(source.ravel(), kind="stable")
-        copies = source.size // (self.source_side.shape[0] * self.source_side.shape[1])
+        copies = source.size // (self.source_endpoint.shape[0] * self.source_endpoint.shape[1])
         holders = order.reshape(-1, copies)[target]  # [lanes, slots, copies]
         own = holders // slots == np.arange(len(target))[:, None, None]
         warp = holders // slots // _WARP == np.arange(len(target))[:, None, None] // _WARP
@@ -240,11 +240,11 @@ class Repack:
             self.moved_bits,
             self.conversion,
             self.converts_first,
-            self.source_side.operand.elements_per_register,
+            self.source_endpoint.operand.elements_per_register,
             self.shift,
-            self.target_side.operand.width,
+            self.target_endpoint.operand.width,
         )
-        return shortest(task, self.source_side.cells, self.target_side.cells)
+        return shortest(task, self.source_endpoint.cells, self.target_endpoint.cells)
 
     @property
     def shuffles(self) -> tuple[Shuffle | Transpose, ...]:
@@ -259,7 +259,8 @@ class Repack:
         and e3m2 sm_100a, sm_120a or their families, the others sm_80.
         """
         sizes = [
-            side.registers * side.operand.register_bits // 32 for side in (self.source_side, self.target_side)
+            endpoint.registers * endpoint.operand.register_bits // 32
+            for endpoint in (self.source_endpoint, self.target_endpoint)
         ]
         return repack_source(self.describe(), sizes, self.lanes, self.steps)
 
@@ -277,7 +278,7 @@ class Repack:
         """
         words = self._words(registers)
         flat = words.reshape(-1, words.shape[-2] * words.shape[-1])
-        result = np.empty((len(flat), self.elements * self.target_side.bits // 32), dtype=np.uint32)
+        result = np.empty((len(flat), self.elements * self.target_endpoint.bits // 32), dtype=np.uint32)
         rows = max(1, _PART // flat.shape[1])
 
         def work(first: int) -> None:
@@ -285,7 +286,7 @@ class Repack:
 
         for_each(work, range(0, len(flat), rows))
         registers_of_lane = result.reshape(*words.shape[:-1], result.shape[-1] // words.shape[-2])
-        return registers_of_lane.view(self.target_side.operand.register_type)
+        return registers_of_lane.view(self.target_endpoint.operand.register_type)
 
     def _repacked(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Words [count, n] of the source -> those of the target: a conversion and a gather."""
@@ -302,8 +303,8 @@ class Repack:
 
     def _converted(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
         assert self.conversion is not None
-        codes = words.view(f"u{self.source_side.bits // 8}")
-        return _joined(convert(codes, *self.conversion), self.target_side.bits)
+        codes = words.view(f"u{self.source_endpoint.bits // 8}")
+        return _joined(convert(codes, *self.conversion), self.target_endpoint.bits)
 
     @cached_property
     def _gather(self) -> tuple[NDArray[np.int64] | None, int]:
@@ -311,8 +312,8 @@ class Repack:
 
         None where all stay in their places.
         """
-        index = (self.origins[0] * self.source_side.cells.shape[1] + self.origins[1]).ravel()
-        if index.size == self.source_side.cells.size and (index == np.arange(index.size)).all():
+        index = (self.origins[0] * self.source_endpoint.cells.shape[1] + self.origins[1]).ravel()
+        if index.size == self.source_endpoint.cells.size and (index == np.arange(index.size)).all():
             return None, 64
         bits = self.moved_bits
         while bits < 64 and index.size % 2 == 0:
@@ -324,22 +325,26 @@ class Repack:
 
     def _words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
         """The source's registers as 32-bit words [..., lanes, words]."""
-        side = self.source_side
-        operand = side.operand
+        endpoint = self.source_endpoint
+        operand = endpoint.operand
         arrays = [as_array(array, operand.name) for array in registers]
-        if len(arrays) == len(side.operands) > 1:
-            arrays = [tile.check_registers(array) for tile, array in zip(side.operands, arrays, strict=True)]
+        if len(arrays) == len(endpoint.operands) > 1:
+            arrays = [
+                tile.check_registers(array) for tile, array in zip(endpoint.operands, arrays, strict=True)
+            ]
             whole = np.concatenate(np.broadcast_arrays(*arrays), axis=-1)
-        elif len(arrays) == 1 and arrays[0].shape[-2:] == (self.lanes, side.registers):
+        elif len(arrays) == 1 and arrays[0].shape[-2:] == (self.lanes, endpoint.registers):
             whole = operand.check_words(arrays[0])  # all tiles have its type
         else:
             shapes = " and ".join(str(array.shape) for array in arrays) or "nothing"
             tiles = (
-                "" if len(side.operands) == 1 else f", those of {len(side.operands)} tiles one after another"
+                ""
+                if len(endpoint.operands) == 1
+                else f", those of {len(endpoint.operands)} tiles one after another"
             )
             raise PtxlabError(
                 f"{self.describe()}: found registers of shape {shapes}; it takes [..., {self.lanes} lanes, "
-                f"{side.registers} registers]{tiles}"
+                f"{endpoint.registers} registers]{tiles}"
             )
         return np.ascontiguousarray(whole).view(np.uint32)
 
@@ -351,7 +356,7 @@ class Repack:
             named[step.target] = step_result(step, named, self.lanes)
         count = sum(name.startswith("out") for name in named)
         result = np.stack([named[f"out{index}"] for index in range(count)], axis=-1)
-        return result.view(self.target_side.operand.register_type)
+        return result.view(self.target_endpoint.operand.register_type)
 
     # -- in words --------------------------------------------------------------------------------------------
 

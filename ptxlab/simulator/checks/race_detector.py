@@ -10,6 +10,7 @@ own rows of A. `access_reports.py` says them in words.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,49 +199,57 @@ class RaceDetector:
         self._require_separate(touch)
         if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
-        which = self._without_unacquired(touch, before, which, other_verb)
+        unacquired, may_be_old = self._read_without_acquire(touch, before, which, other_verb)
+        for entries, is_old in (
+            (which[unacquired & may_be_old], True),
+            (which[unacquired & ~may_be_old], False),
+        ):
+            for conflict in self._conflicts(touch, before, entries, other_verb):
+                self.reports.unacquired(conflict, is_old)
+        which = which[~unacquired]
         if touch.in_shared and self.clocks.batch.grid.cluster_size > 1:
             absent = self.presence.may_be_absent(touch.threads[which], touch.threads_of(before[which]))
             which = which[~absent]  # that is reported
+        for conflict in self._conflicts(touch, before, which, other_verb):
+            self._report(conflict)
+
+    def _conflicts(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
+    ) -> Iterator[Conflict]:
+        """The entries by the instruction that made the earlier access, for the first ones of these."""
         times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:_MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
             if other is not None:
-                self._report(Conflict(touch, before, which[times == time], other, other_verb))
+                yield Conflict(touch, before, which[times == time], other, other_verb)
 
-    def _without_unacquired(
+    def _read_without_acquire(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
-    ) -> NDArray[np.intp]:
-        """Report entries that are ordered only by a flag that was read without acquire; return the others.
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which entries only a flag orders that was read without acquire, and which of all may read old data.
 
         The cache of its SM may then give an ordinary load what its block has loaded there before it was
         written, unless a fence has emptied that cache in between. Who reads a flag with .relaxed, or has a
         fence for the block alone, has asked for no more. Locks need both fences.
         """
         clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
-        plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
+        unacquired, may_be_old = (np.zeros(len(which), dtype=np.bool_) for _ in range(2))
+        is_plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
         has_flags = clocks.flags.everywhere.any_published or clocks.flags.in_block.any_published
-        if not plain.any() or not has_flags:
-            return which
-        seen = np.zeros(len(which), dtype=np.bool_)
-        written = other_verb == "wrote" or not touch.in_shared
+        if not is_plain.any() or not has_flags:
+            return unacquired, may_be_old
         times = stamps >> TIME_SHIFT & TIME
-        seen[plain] = clocks.ordered(threads[plain], others[plain], times[plain], written, seen=True)
-        elsewhere = threads // clocks.lanes != others // clocks.lanes
-        stale = clocks.flags.have_narrow_fences(threads)
+        written = other_verb == "wrote" or not touch.in_shared
+        unacquired[is_plain] = clocks.ordered(
+            threads[is_plain], others[is_plain], times[is_plain], written, seen=True
+        )
+        may_be_old = clocks.flags.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            stale |= clocks.flags.may_be_old(
-                touch.buffer_access.data, threads, times
-            ) | clocks.flags.were_read_by(threads, "relaxed")
-        stale = stale & elsewhere | clocks.flags.were_read_by(threads, "cas", in_block=True)
-        for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
-            for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
-                other = clocks.time.instruction_at(time)
-                if other is not None:
-                    entries = which[chosen & (times == time)]
-                    self.reports.unacquired(Conflict(touch, before, entries, other, other_verb), is_stale)
-        return np.asarray(which[~seen])
+            may_be_old |= clocks.flags.may_be_old(touch.buffer_access.data, threads, times)
+            may_be_old |= clocks.flags.were_read_by(threads, "relaxed")
+        may_be_old = may_be_old & (threads // clocks.lanes != others // clocks.lanes)
+        return unacquired, may_be_old | clocks.flags.were_read_by(threads, "cas", in_block=True)
 
     def _report(self, conflict: Conflict) -> None:
         """Report a conflict with one instruction."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,20 +110,25 @@ def _words(operand: PtxOperand) -> list[int]:
 # -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
 
 
+def _row_addresses(form: Transfer, instruction: PtxInstruction) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Makes the addresses of rows in shared memory from those of all lanes, of which the first ones count."""
+    is_generic = not space_of(instruction)
+
+    def rows_of(places: NDArray[Any]) -> NDArray[Any]:
+        rows = places.reshape(-1, 32)[:, : len(form.address_lanes)].reshape(-1)
+        return rows - SHARED_WINDOW if is_generic else rows
+
+    return rows_of
+
+
 @builds("ldmatrix")
 def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = form_as(instruction, Transfer)
     destination, source = instruction.operands
     place = address(source, instruction, context)
     writes = write_matrix(destination, form.register_operand, instruction)
-    generic = not space_of(instruction)
-    row_lanes = len(form.address_lanes)
+    rows_of, row_lanes = _row_addresses(form, instruction), len(form.address_lanes)
     width = form.lines[1] * form.memory_bits // 8
-
-    def rows_of(places: NDArray[Any]) -> NDArray[Any]:
-        """The addresses of the rows, from those of all lanes."""
-        rows = places.reshape(-1, 32)[:, :row_lanes].reshape(-1)
-        return rows - SHARED_WINDOW if generic else rows
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
@@ -173,19 +178,17 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, source = instruction.operands
     place = address(target, instruction, context)
     reads = read_matrix(source, operand, instruction, context)
-    generic = not space_of(instruction)
-    row_lanes = len(form.address_lanes)
+    rows_of, row_lanes = _row_addresses(form, instruction), len(form.address_lanes)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
-        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes].reshape(-1)
-        suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
+        rows = rows_of(place(machine, frame, threads))
         registers = gather(reads, machine, frame, threads, 32, operand.register_type)
-        data = stored_rows(form, registers).reshape(len(places), -1)
+        data = stored_rows(form, registers).reshape(len(rows), -1)
         starts = machine.memory.shared_offsets(
             instruction,
-            suppliers,
-            places - SHARED_WINDOW if generic else places,
+            threads.first_lanes(row_lanes),
+            rows,
             form.row_bytes,
             "write",
             alignment=form.alignment,

@@ -1,4 +1,4 @@
-"""Lanes, registers and places in the explorer, against `views`, the layouts and the emulator."""
+"""Lanes, registers and locations in the Explorer, against `views`, the layouts and the emulator."""
 
 from __future__ import annotations
 
