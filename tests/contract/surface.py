@@ -825,8 +825,10 @@ without_call: dict[str, str] = {
         f"{kind}.{name}": "trusts its arguments: encode, decode, pack_codes and their kin check them"
         for kind, names in {
             "DType": ("encode_array", "decode_array"),
-            "Operand": ("to_registers", "from_registers", "rewritten", "unpack_as", "join", "split", "check_words"),
-            "TensorOperand": ("to_registers", "from_registers", "rewritten", "unpack_as", "check_words"),
+            "Operand": (
+                "to_registers", "from_registers", "unpack_as", "rewritten", "join", "split", "check_words",
+            ),
+            "TensorOperand": ("to_registers", "from_registers", "unpack_as", "rewritten", "check_words"),
             "Instruction": ("compress_codes",),
             "TensorInstruction": ("compress_codes",),
         }.items()
