@@ -10,11 +10,13 @@ or a hint; no hint states the answer.
 `LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
 which exercises are done, and `forget` starts the course again. `course_map` draws what builds on what, for
 the whole course or for one of the `TRACKS`. `glossary` says what a word means, and `review` asks a few
-questions from lessons that you have finished. `say` prints long sentences.
+questions from lessons that you have finished. `certificate` makes a page of what you have solved. `say`
+prints long sentences.
 """
 
 from __future__ import annotations
 
+from .course.certificate import Certificate, certificate
 from .course.checking import Exercise
 from .course.course_map import CourseMap, course_map
 from .course.glossary import Glossary, Term, glossary
@@ -28,6 +30,7 @@ __all__ = [
     "EXERCISES",
     "LESSONS",
     "TRACKS",
+    "Certificate",
     "CourseMap",
     "Exercise",
     "Glossary",
@@ -36,6 +39,7 @@ __all__ = [
     "Review",
     "Term",
     "Verdict",
+    "certificate",
     "check",
     "course_map",
     "exercise",

@@ -69,11 +69,13 @@ def _keeps_no_file() -> bool:
     return bool(os.environ.get("NBGRADER_EXECUTION")) or os.environ.get("PTXLAB_PROGRESS") == os.devnull
 
 
-def _read(path: Path) -> dict[str, Entry]:
+def read(path: Path, required: bool = False) -> dict[str, Entry]:
     """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
     try:
         content = json.loads(read_text_file(path))
     except FileNotFoundError:
+        if required:
+            raise PtxlabError(f"{path}: there is no such file") from None
         return {}
     except OSError as error:
         raise PtxlabError(
@@ -152,7 +154,7 @@ def _record_unwritten(path: Path) -> None:
         with locked(path):
             unwritten = _unwritten.get(path, [])  # none, if another thread has just forgotten all
             count = len(unwritten)
-            entries = _read(path)
+            entries = read(path)
             changed = [change(entries) for change in unwritten[:count]]
             if any(changed):
                 _write(path, entries)
@@ -256,7 +258,7 @@ class Progress:
 
 def recorded() -> dict[str, Entry]:
     """The entries by name: exercises, stops of walks, and questions of reviews."""
-    return dict(_in_memory) if _keeps_no_file() else _read(progress_file())
+    return dict(_in_memory) if _keeps_no_file() else read(progress_file())
 
 
 def solved() -> set[str]:

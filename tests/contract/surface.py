@@ -723,6 +723,11 @@ def _lessons() -> Iterator[Call]:
     yield call("lessons.course_map", lessons.course_map, track="Blackwell")
     yield call("lessons.glossary", lessons.glossary, name="bank")
     yield call("lessons.review", lessons.review, count=5)
+    record = _folder() / "progress.json"
+    record.write_text('{"00.1": {"state": "right", "tries": 1}}')
+    yield call("lessons.certificate", lessons.certificate, name="Ada", day="2026-11-19", file=str(record))
+    certificate = lessons.certificate("Ada", file=record)
+    yield call("Certificate.save", certificate.save, path=str(_folder() / "certificate.html"))
 
 
 # -- the Explorer --------------------------------------------------------------------------------------------
@@ -797,6 +802,7 @@ without_call: dict[str, str] = {
     "ptxlab.explore": "in explorer_calls",
     "ptxlab.walk": "in explorer_calls",
     "ptxlab.progress": "takes no argument",
+    "lessons.Certificate": "lessons.certificate gives it",
     "lessons.CourseMap": "lessons.course_map gives it",
     "lessons.Glossary": "lessons.glossary gives it",
     "lessons.Review": "lessons.review gives it",
