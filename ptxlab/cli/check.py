@@ -75,6 +75,8 @@ def _report(checked: Checked, style: Style) -> str:
         errors = dict.fromkeys(launch.error for launch in launches if launch.error)
         reported = {finding.sentence for finding in findings}
         lines += [f"  stopped: {error}" for error in errors if error not in reported]
+        for picture in dict.fromkeys(launch.picture for launch in launches if launch.picture):
+            lines += [f"  {line}" for line in picture.splitlines()]
         if not findings and not errors:
             lines.append("  no hazards, no bank conflicts")
     kinds = [counted(checked.count(grade), grade) for grade in _LEVELS]

@@ -64,6 +64,8 @@ class CheckedLaunch:
     findings: list[Finding]
     arithmetic: dict[str, str]  # matrix instructions, and how their arithmetic is known
     error: str = ""
+    waiting: dict[str, Any] = field(default_factory=dict)  # who waits for whom, of a launch that hangs
+    picture: str = ""  # the same as text
 
 
 @dataclass
@@ -331,6 +333,8 @@ def _record_launches(report: _Report) -> None:
             launch.error = str(error)
             if isinstance(error, HazardError):  # an access out of bounds, a deadlock
                 launch.findings = [_finding(hazard, kernel, place, report) for hazard in error.hazards]
+                if error.waiting:
+                    launch.waiting, launch.picture = error.waiting.json(), str(error.waiting)
             report.write("launch", key, asdict(launch))
             raise
         hazards = (*result.hazards, *result.notes)

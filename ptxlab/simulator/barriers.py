@@ -140,10 +140,69 @@ class ClusterBarriers:
         self._phases[complete] += 1
         return True
 
+    def state(self, cluster: int) -> tuple[int, int]:
+        """How many threads have arrived at the barrier of a cluster, and how many are expected."""
+        living = self._batch.alive.reshape(len(self._arrived), -1)[cluster]
+        return int(self._arrived[cluster]), int(np.count_nonzero(living))
+
     def passed(self, threads: Threads) -> NDArray[np.bool_]:
         """Whether the barrier at which each thread arrived is complete."""
         clusters = threads.blocks // self._batch.grid.cluster_size
         return np.asarray(self._phases[clusters] > self._phase_of[threads.indices])
+
+
+class RegisterPool:
+    """Registers that warps of a block give back and take with `setmaxnreg`. PTX ISA, "setmaxnreg".
+
+    A kernel begins with as many as `.maxnreg` says, or as its largest block leaves for each thread; where it
+    states neither, nothing waits.
+    """
+
+    _OF_AN_SM = 1 << 16
+    _UNIT = 8
+
+    def __init__(self, batch: Batch, function: Function) -> None:
+        directives = function.directives
+        block = directives.get("reqntid") or directives.get("maxntid")
+        first = directives["maxnreg"][0] if directives.get("maxnreg") else 0
+        if not first and block:
+            threads = int(np.prod(block)) * (directives.get("minnctapersm") or (1,))[0]
+            first = self._OF_AN_SM // threads // self._UNIT * self._UNIT
+        self._batch = batch
+        self._first = first
+        self._limits = np.full(batch.size // 32, first, dtype=np.int64)
+        self._free = np.zeros(batch.count, dtype=np.int64)
+
+    def resize(self, threads: Threads, count: int) -> NDArray[np.bool_]:
+        """Give each warp `count` registers in each thread; whether that was possible, for each thread."""
+        granted = np.ones(threads.count, dtype=np.bool_)
+        if not self._first:
+            return granted
+        warps = threads.indices >> 5
+        for warp in np.unique(warps).tolist():
+            block = warp * 32 // self._batch.block_lanes
+            needed = (count - int(self._limits[warp])) * 32
+            if needed > self._free[block]:
+                granted[warps == warp] = False
+                continue
+            self._free[block] -= needed
+            self._limits[warp] = count
+        return granted
+
+    def ended(self, threads: Threads) -> None:
+        """Warps without a running thread give their registers back."""
+        if not self._first:
+            return
+        for warp in np.unique(threads.indices >> 5).tolist():
+            if not self._batch.alive[warp * 32 : warp * 32 + 32].any():
+                self._free[warp * 32 // self._batch.block_lanes] += self._limits[warp] * 32
+                self._limits[warp] = 0
+
+    def state(self, threads: Threads, count: int) -> tuple[int, int]:
+        """How many registers are free in the block of a warp, and how many it needs."""
+        warp = int(threads.indices[0]) >> 5
+        free = int(self._free[warp * 32 // self._batch.block_lanes])
+        return free, (count - int(self._limits[warp])) * 32
 
 
 # -- exited lanes that others of their warp wait for ---------------------------------------------------------

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, lines_of
 from .launch_threads import Batch
 from .ptx.syntax import PtxInstruction
+from .waiting import Waiting
 
 #: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
 #: of which some assemblers make wrong code.
@@ -65,15 +66,28 @@ class Hazard:
 
 
 class HazardError(PtxlabError):
-    """A hazard that ends the simulation; `hazard` is its record, `hazards` has those before it as well."""
+    """A hazard that ends the simulation; `hazard` is its record, `hazards` has those before it as well.
 
-    def __init__(self, sentence: str, hazard: Hazard | None = None) -> None:
+    `waiting` says who waits for whom, where a launch cannot go on.
+    """
+
+    def __init__(self, sentence: str, hazard: Hazard | None = None, waiting: Waiting | None = None) -> None:
         super().__init__(sentence)
         self.hazard = hazard
         self.hazards: list[Hazard] = [] if hazard is None else [hazard]
+        self.waiting = Waiting()
+        if waiting is not None:
+            self.wait(waiting)
 
-    def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None]]:
-        return type(self), (str(self), self.hazard)  # keeps the record on the way from another process
+    def wait(self, waiting: Waiting) -> None:
+        """Say who waits for whom; a traceback shows it."""
+        self.waiting = waiting
+        if waiting:
+            self.add_note(str(waiting))
+
+    def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None, Waiting]]:
+        # keeps the records on the way from another process
+        return type(self), (str(self), self.hazard, self.waiting)
 
 
 class TooManyArrivalsError(HazardError):

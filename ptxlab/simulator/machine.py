@@ -6,15 +6,17 @@ reconverge where their program counters meet, since threads that lag behind run 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .barriers import Barriers, BypassingLanes, ClusterBarriers
+from .barriers import Barriers, BypassingLanes, ClusterBarriers, RegisterPool
 from .deferred import MatrixQueue
 from .device_memory import Memory, TensorMemory, TileRead
 from .events import BufferAccess, MatrixInputs, Observer, Synchronisation, TensorAccess
@@ -23,6 +25,7 @@ from .launch_threads import Batch, LaunchGrid, Threads
 from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
 from .spinning import Probe
+from .waiting import Awaited, BarrierEvent, StuckThreads, Waiting, who_waits
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
@@ -36,6 +39,7 @@ _TICK_INSTRUCTIONS = 4096  # instructions between two updates of the progress ba
 _MAX_CALLS = 1024  # depth of the call stack
 _MAX_FRAME_BYTES = 1 << 30  # registers of all functions on the call stack
 _MAX_CACHED_FRAMES = 1024  # frames that are kept for the next call
+_MAX_BARRIER_EVENTS = 128  # the last ones at mbarriers, which are kept for `HazardError.waiting`
 _MAX_TURNS = 256  # of threads that spin, before blocks begin that would still wait on a chip
 _MAX_FAILURES = 10  # after this many failed probes of a loop, only one iteration in 1,024 is probed
 
@@ -55,7 +59,7 @@ class MachineStep:
     negated: bool = False
     convergent_lanes: int = 0  # lanes that execute it together: 32 of a warp, 128 of a warpgroup
     membermask: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None
-    explain: Callable[[Machine, Frame, Threads], str] | None = None  # says what threads wait for
+    awaited: Callable[[Machine, Frame, Threads], Awaited] | None = None  # what threads wait for
     effect: bool = False  # whether it may change more than registers
 
 
@@ -176,10 +180,14 @@ class Machine:
         #: repeats itself may be one that waits.
         self.polled = False
         self.barrier_changes = 0  # of mbarriers and cluster barriers: threads that wait for one try again
+        #: Where threads have ended, and what happened last at mbarriers: for `HazardError.waiting`.
+        self.exits: list[tuple[PtxInstruction | None, Threads]] = []
+        self.barrier_events: deque[BarrierEvent] = deque(maxlen=_MAX_BARRIER_EVENTS)
         self.tensor_memory: TensorMemory | None = None  # of all blocks, made by the first tcgen05
         #: Blocks that have been told that there is no cluster left to cancel.
         self.none_left_to_cancel = np.zeros(batch.count, dtype=np.bool_)
         self.cluster_barriers = ClusterBarriers(batch)
+        self.register_pool = RegisterPool(batch, launch.entry.function)
         self._special = SpecialRegisters(batch, launch.memory)
         self._pending: dict[_Position, _Waiting] = {}
         self._converging: dict[_Position, _Waiting] = {}
@@ -207,6 +215,10 @@ class Machine:
         """Run all threads to their end."""
         try:
             self._run()
+        except HazardError as error:
+            if error.hazard is not None and error.hazard.kind == "mbarrier":
+                error.wait(self._who_waits(self._stuck()))
+            raise
         finally:
             self.matrices.end()
 
@@ -376,11 +388,11 @@ class Machine:
             violation = Violation("undefined behaviour", function.open_end, threads.indices, sentence)
             raise HazardError(sentence, hazard_of(self.batch, violation))
 
-    def finish(self, frame: Frame, threads: Threads) -> None:
+    def finish(self, frame: Frame, threads: Threads, instruction: PtxInstruction | None = None) -> None:
         """Threads return from a function; at the end of the kernel they exit."""
         parent = frame.parent
         if parent is None:
-            self.exit(threads)
+            self.exit(threads, instruction)
             return
         for variable, result in zip(frame.program.function.returns, frame.results, strict=True):
             if variable.space == "reg":
@@ -404,13 +416,15 @@ class Machine:
                 f"returns, which is too deep; does {plain_name(name)} call itself without end?"
             )
 
-    def exit(self, threads: Threads) -> None:
+    def exit(self, threads: Threads, instruction: PtxInstruction | None = None) -> None:
         """Threads exit; barriers no longer wait for them."""
+        self.exits.append((instruction, threads))
         if self._bypassing:
             self._report_bypassing(threads)
         if self._partial_arrivals:
             self._arrive_without_exited(threads)
         self.batch.alive[threads.indices] = False
+        self.register_pool.ended(threads)
         self._release(self.barriers.released())
         self.barrier_changes += self.cluster_barriers.complete()
         for position, waiting in list(self._converging.items()):
@@ -602,33 +616,48 @@ class Machine:
             else:
                 self._spinning.append((waiting, probe))
 
+    def _stuck(self) -> list[StuckThreads]:
+        """Threads that wait, and what they wait for."""
+        stuck = []
+        for waiting in self._converging.values():
+            stuck.append(self._stuck_at(waiting, partial(self._missing_lanes, waiting)))
+        for waiting, _ in self._sleeping:
+            awaited = waiting.step.awaited
+            if awaited is not None:
+                stuck.append(self._stuck_at(waiting, partial(awaited, self, waiting.frame)))
+        for waiting, probe in self._spinning:
+            at = _Waiting(waiting.frame, probe.instruction.index, waiting.threads)
+            awaited = at.step.awaited  # of mbarrier.test_wait
+            why = partial(self._unwritten_value, probe)
+            stuck.append(self._stuck_at(at, partial(awaited, self, at.frame) if awaited else why))
+        for (frame, instruction), number, threads in self.barriers.waiting():
+            at = _Waiting(frame, instruction.index, threads)
+            stuck.append(self._stuck_at(at, partial(self._missing_threads, number)))
+        return stuck
+
+    def _stuck_at(self, waiting: _Waiting, awaited: Callable[[Threads], Awaited]) -> StuckThreads:
+        """Waiting threads, with the functions that they are in."""
+        stack = [(waiting.frame.program.function, waiting.index)]
+        frame = waiting.frame
+        while frame.parent is not None:
+            stack.append((frame.parent.program.function, frame.position[-2]))
+            frame = frame.parent
+        return StuckThreads(waiting.step.instruction, waiting.threads, stack, awaited)
+
+    def _who_waits(self, stuck: list[StuckThreads]) -> Waiting:
+        return who_waits(self.batch, stuck, self.exits, tuple(self.barrier_events), self._begun)
+
     def _check_stuck(self) -> None:
         """Report a deadlock if threads still wait."""
-        stuck = [
-            (waiting.step.instruction, waiting.threads, self._missing_lanes(waiting))
-            for waiting in self._converging.values()
-        ]
-        for waiting, _ in self._sleeping:
-            step = waiting.step
-            why = "for the barrier of its cluster"
-            if step.explain is not None:
-                why = step.explain(self, waiting.frame, waiting.threads)
-            stuck.append((step.instruction, waiting.threads, why))
-        for waiting, probe in self._spinning:
-            why = "for another value than what they read again and again, which nobody writes"
-            if self._begun < self.batch.grid.block_count:
-                why += f" among the {self._begun} blocks that run at a time"
-            stuck.append((probe.instruction, waiting.threads, why))
-        for (_, instruction), number, threads in self.barriers.waiting():
-            stuck.append((instruction, threads, self._missing_threads(number, threads)))
+        stuck = self._stuck()
         if not stuck:
             return
         waits = "; ".join(
             f"{threads_text(self.batch, threads.indices, 2)}: wait at {instruction.where} "
-            f"({instruction.opcode}) {why}"
-            for instruction, threads, why in stuck[:4]
+            f"({instruction.opcode}) {awaited(threads).sentence}"
+            for instruction, threads, _, awaited in stuck[:4]
         )
-        instruction, threads, _ = stuck[0]
+        instruction, threads, *_ = stuck[0]
         sentence, remedy = f"deadlock: {waits}{self._cluster_hint()}", ""
         resident_blocks = self.launch.resident_blocks
         if resident_blocks is not None and self._spinning and self._begun < self.batch.count:
@@ -639,7 +668,9 @@ class Machine:
                 f"others have ended: {remedy}"
             )
         violation = Violation("deadlock", instruction, threads.indices, sentence, remedy)
-        raise HazardError(sentence, hazard_of(self.batch, violation))
+        error = HazardError(sentence, hazard_of(self.batch, violation))
+        error.wait(self._who_waits(stuck))
+        raise error
 
     def _cluster_hint(self) -> str:
         """A hint if a kernel for clusters was launched without clusters."""
@@ -650,16 +681,36 @@ class Machine:
                 return f"; {where} is for clusters, and this launch has none: pass cluster="
         return ""
 
-    def _missing_lanes(self, waiting: _Waiting) -> str:
-        """Which lanes of the first warp have not arrived, in words."""
-        warp = int(waiting.threads.indices[0]) >> 5
+    def _missing_lanes(self, waiting: _Waiting, threads: Threads) -> Awaited:
+        """Which lanes of the first warp have not arrived."""
+        warp = int(threads.indices[0]) >> 5
         lanes = np.arange(warp * 32, warp * 32 + 32)
         arrived = np.isin(lanes, waiting.threads.indices)
-        missing = lanes[~arrived & self.batch.alive[lanes]] & 31
-        return f"for {lanes_text(missing.tolist())} of the warp, which do not come"
+        missing = lanes_text((lanes[~arrived & self.batch.alive[lanes]] & 31).tolist())
+        expected = int(np.count_nonzero(self.batch.alive[lanes]))
+        sentence = f"for {missing} of the warp, which do not come"
+        count = int(np.count_nonzero(arrived))
+        block = self._block_of(threads)
+        return Awaited("lanes", f"{missing} of the warp", sentence, block, arrived=count, expected=expected)
 
-    def _missing_threads(self, number: int, threads: Threads) -> str:
-        """Which threads of the first block that waits have not reached a barrier, in words."""
+    def _unwritten_value(self, probe: Probe, threads: Threads) -> Awaited:
+        """What threads read again and again."""
+        sentence = "for another value than what they read again and again, which nobody writes"
+        if self._begun < self.batch.grid.block_count:
+            sentence += f" among the {self._begun} blocks that run at a time"
+        data, offset, content = probe.last_read
+        name = "shared memory" if data is self.memory.shared else "memory"
+        if data is self.memory.shared:
+            offset %= self.memory.shared.size // self.batch.count
+        for buffer in self.memory.buffers:
+            if buffer.data is data:
+                name = buffer.title
+        number = int.from_bytes(content.tobytes(), "little")
+        name = f"another value than {number} at byte {offset} of {name}"
+        return Awaited("value", name, sentence, address=offset)
+
+    def _missing_threads(self, number: int, threads: Threads) -> Awaited:
+        """Which threads of the first block that waits have not reached a barrier."""
         block = int(threads.blocks[0])
         arrived, expected = self.barriers.state(block, number)
         first = block * self.batch.block_lanes
@@ -673,7 +724,12 @@ class Machine:
         running = absent[self.batch.alive[absent]]
         if len(running):
             text += f"; missing: {threads_text(self.batch, running, 2)}"
-        return text
+        name, block_name = f"barrier {number}", self._block_of(threads)
+        return Awaited("barrier", name, text, block_name, arrived=arrived, expected=expected)
+
+    def _block_of(self, threads: Threads) -> tuple[int, int, int]:
+        """The block of the first of these threads."""
+        return self.batch.grid.block_of(int(self.batch.numbers[threads.indices[0] // self.batch.block_lanes]))
 
     # -- what observers may inspect --------------------------------------------------------------------------
 

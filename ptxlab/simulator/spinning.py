@@ -99,6 +99,12 @@ class Probe:
         """The instruction at which the threads wait: their last read."""
         return self._reads[-1].instruction
 
+    @property
+    def last_read(self) -> tuple[NDArray[np.uint8], int, NDArray[np.uint8]]:
+        """The memory that the first thread read last, the offset of the bytes in it, and what they were."""
+        read = self._reads[-1]
+        return read.data, int(read.places[0, 0]), read.content[0]
+
 
 def _are_equal(one: object, two: object) -> bool:
     return one is two or (

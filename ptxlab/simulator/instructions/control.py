@@ -15,7 +15,17 @@ from ..events import BufferAccess
 from ..hazard import HazardError, Violation, hazard_of
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep, Reduction
-from ..ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets, plain_name
+from ..ptx.syntax import (
+    BUILT_IN,
+    Immediate,
+    LabelTarget,
+    OperandList,
+    PtxInstruction,
+    Symbol,
+    Targets,
+    plain_name,
+)
+from ..waiting import Awaited
 from .builders import Context, builds, unsupported
 from .operands import Write, address, announced, reader, writer
 
@@ -63,9 +73,9 @@ def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
         if not active.count:
             return
         if exits:
-            machine.exit(active)
+            machine.exit(active, instruction)
         else:
-            machine.finish(frame, active)
+            machine.finish(frame, active, instruction)
 
     return MachineStep(instruction, control=control)
 
@@ -306,7 +316,15 @@ def _cluster_wait(instruction: PtxInstruction, context: Context) -> MachineStep:
         if not passed.all():
             machine.sleep(frame, instruction.index, active.where(~passed))
 
-    return MachineStep(instruction, control=control)
+    def awaited(machine: Machine, frame: Frame, threads: Threads) -> Awaited:
+        cluster = int(threads.indices[0]) // machine.batch.block_lanes // machine.batch.grid.cluster_size
+        arrived, expected = machine.cluster_barriers.state(cluster)
+        name, sentence = "the barrier of the cluster", "for the barrier of its cluster"
+        first = int(machine.batch.numbers[cluster * machine.batch.grid.cluster_size])
+        block = machine.batch.grid.block_of(first)
+        return Awaited("cluster barrier", name, sentence, block, arrived=arrived, expected=expected)
+
+    return MachineStep(instruction, control=control, awaited=awaited)
 
 
 def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
@@ -327,7 +345,7 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 
 
 @builds(
-    "membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard", "applypriority",
+    "membar", "fence", "griddepcontrol", "prefetch", "prefetchu", "discard", "applypriority",
     "brkpt", "pmevent", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
 )  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
@@ -341,6 +359,36 @@ def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.synchronised(instruction, kind, threads, place(machine, frame, threads))
 
     return MachineStep(instruction, acquire)
+
+
+@builds("setmaxnreg")
+def _setmaxnreg(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`.inc` waits until other warps of the block have given enough registers back with `.dec`."""
+    kind = ".".join(instruction.parts[:3])
+    operand = instruction.operands[0]
+    count = operand.value if isinstance(operand, Immediate) else 0
+
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
+        if not active.count:
+            return
+        granted = machine.register_pool.resize(active, count)
+        if granted.any():
+            resized = active.where(granted)
+            machine.barrier_changes += 1
+            machine.synchronised(instruction, kind, resized)
+            machine.schedule(frame, instruction.index + 1, resized)
+        if not granted.all():
+            machine.sleep(frame, instruction.index, active.where(~granted))
+
+    def awaited(machine: Machine, frame: Frame, threads: Threads) -> Awaited:
+        free, needed = machine.register_pool.state(threads, count)
+        number = int(machine.batch.numbers[int(threads.blocks[0])])
+        block = machine.batch.grid.block_of(number)
+        name = f"registers of its block, for {count} in each thread"
+        sentence = f"for {needed} registers, of which the other warps of the block have given back {free}"
+        return Awaited("registers", name, sentence, block, arrived=free, expected=needed)
+
+    return MachineStep(instruction, control=control, awaited=awaited)
 
 
 @builds("nanosleep")

@@ -17,6 +17,7 @@ from ..hazard import HazardError, TooManyArrivalsError, Violation, hazard_of
 from ..launch_threads import Threads
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.syntax import Address, PtxInstruction, PtxOperand, Sink, plain_name
+from ..waiting import Awaited, BarrierEvent, phase_bytes
 from .builders import Context, builds
 from .loads import space_of
 from .operands import Read, address, computed, reader, writer
@@ -164,10 +165,16 @@ def update_barriers(
         last = np.empty(len(words), dtype=np.intp)
         last[which] = ours
         complete.append(last[ended])
+        ended_at[ours] = ended[which]
         return after, previous
 
+    ended_at = np.zeros(threads.count, dtype=np.bool_)
     machine.barrier_changes += 1
     before = machine.memory.update(instruction, "shared", threads, places, 64, update, "mbarrier")
+    blocks, addresses = cluster_places(places, threads.blocks, machine.batch.grid.cluster_size)
+    machine.barrier_events.append(
+        BarrierEvent(instruction, threads, blocks, addresses, change.bytes, ended_at)
+    )
     ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
     if len(ended):
         completing = Threads.listed(threads.batch, threads.indices[ended])
@@ -351,17 +358,44 @@ def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
         if sleeping is not None:
             machine.sleep(frame, instruction.index, sleeping)
 
-    def explain(machine: Machine, frame: Frame, threads: Threads) -> str:
-        first = threads.where(np.arange(threads.count) == 0)
-        return _explanation(machine, instruction, first, int(place(machine, frame, first)[0]))
+    def awaited(machine: Machine, frame: Frame, threads: Threads) -> Awaited:
+        first = Threads.listed(threads.batch, threads.indices[:1])
+        at, phases = int(place(machine, frame, first)[0]), expected(machine, frame, first)
+        parity = int(phases[0]) & 1 if is_parity else int(phases[0] >> _PHASE)
+        return _awaited(machine, first, at, parity)
 
-    return MachineStep(instruction, control=control, explain=explain)
+    return MachineStep(instruction, control=control, awaited=awaited)
 
 
-def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
-    """What a thread waits for at the mbarrier at an address, in words."""
-    (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
-    name = _name(machine, at)
+def _awaited(machine: Machine, thread: Threads, at: int, parity: int) -> Awaited:
+    """What a thread waits for at the mbarrier at an address."""
+    owners, addresses = cluster_places(np.array([at]), thread.blocks, machine.batch.grid.cluster_size)
+    owner, address = int(owners[0]), int(addresses[0])
+    word = machine.shared_of(owner)[address : address + 8].view(np.uint64)
+    pending, count, tx, phase = (int(field[0]) for field in BarrierState.of(word))
+    name, block = _name(machine, at), machine.batch.grid.block_of(int(machine.batch.numbers[owner]))
+    if why_invalid(int(word[0])):
+        return Awaited("mbarrier", name, _waited_for(name, word), block, address)
+    bytes_expected, bytes_arrived = phase_bytes(machine.barrier_events, owner, address)
+    bytes_expected += max(tx - (bytes_expected - bytes_arrived), 0)  # those of events that are not kept
+    return Awaited(
+        "mbarrier",
+        name,
+        _waited_for(name, word),
+        block,
+        address,
+        count - pending,
+        count,
+        bytes_arrived,
+        bytes_expected,
+        phase,
+        parity,
+        _variable(machine, address)[1],
+    )
+
+
+def _waited_for(name: str, words: NDArray[Any]) -> str:
+    """What is missing at an mbarrier, in words."""
     if why := why_invalid(int(words[0])):
         return f"for {name}, which {why}"
     pending, count, expected, phase = (int(field[0]) for field in BarrierState.of(words))
@@ -383,13 +417,18 @@ def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads,
 def _name(machine: Machine, at: int) -> str:
     """What messages call the mbarrier at an address of shared memory."""
     at &= (1 << RANK_SHIFT) - 1
+    start, name = _variable(machine, at)
+    name = f" {plain_name(name)}{f' + {at - start} bytes' if at > start else ''}" if name else ""
+    return f"the mbarrier{name} at shared address 0x{at:x}"
+
+
+def _variable(machine: Machine, at: int) -> tuple[int, str]:
+    """The last variable that begins before an address of shared memory: where it does, and its name."""
     # Parameters have a space of their own.
     parameters = {parameter.name for parameter in machine.launch.entry.function.parameters}
     before = [
-        (start, plain_name(name))
+        (start, name)
         for name, start in machine.launch.symbols.items()
         if start <= at and name not in parameters
     ]
-    start, name = max(before, default=(at, ""))
-    name = f" {name}{f' + {at - start} bytes' if at > start else ''}" if name else ""
-    return f"the mbarrier{name} at shared address 0x{at:x}"
+    return max(before, default=(at, ""))
