@@ -327,7 +327,7 @@ def who_waits(
             every = (*same.warps, *row.warps)[:_MAX_NAMED]
             rows[row.why] = replace(same, warps=every, count=same.count + row.count)
         group.missing = list(rows.values())
-    warps = tuple(
+    waiting = tuple(
         WaitingWarp(
             *place(warp),
             lanes=tuple(lanes),
@@ -342,7 +342,7 @@ def who_waits(
         for number, group in enumerate(groups)
         for warp, lanes in sorted(group.warps.items())
     )
-    return Waiting(warps, _ring([group.next for group in groups]), more)
+    return Waiting(waiting, _ring([group.next for group in groups]), more)
 
 
 def _owner(batch: Batch, awaited: Awaited) -> int:
@@ -402,7 +402,7 @@ def _ring(following: Sequence[set[int]]) -> tuple[int, ...]:
     shortest: tuple[int, ...] = ()
     alone = next((number for number, others in enumerate(following) if number in others), None)
     for start in range(len(following)):
-        paths = [(start,)]
+        paths: list[tuple[int, ...]] = [(start,)]
         reached: set[int] = set()
         while paths:
             path = paths.pop(0)
