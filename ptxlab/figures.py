@@ -236,13 +236,14 @@ def form_picture(ins: Form | str, what: str | None = None, **options: Any) -> Pi
         raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(names, 14)}")
     view, arguments, defaults = _view(form, name, has_numbers=bool(_NUMBERS & options.keys()))
     parameters = inspect.signature(view).parameters
-    known = [option for option in parameters if option not in {*arguments, "title", "modifiers"}] + ["title"]
+    allowed = [option for option in parameters if option not in {*arguments, "title", "modifiers"}]
+    allowed.append("title")
     if "modifiers" in parameters:
-        known += [modifier.name for modifier in fields(Modifiers)]
-    unknown = [option for option in options if option not in known]
+        allowed += [modifier.name for modifier in fields(Modifiers)]
+    unknown = [option for option in options if option not in allowed]
     if unknown:
         raise PtxlabError(
-            f"the figure {name!r} has no option {quoted(unknown[0])}; there are {listing(known, 30)}"
+            f"the figure {name!r} has no option {quoted(unknown[0])}; there are {listing(allowed, 30)}"
         )
     if name == "trace":
         missing = [option for option in _TRACED if option not in options]

@@ -225,7 +225,7 @@ def _statement_names() -> tuple[str, ...]:
     return tuple(whole | dict.fromkeys(".".join(parts) for parts in beginnings))
 
 
-def completions(written: str, known: Iterable[str]) -> list[str]:
+def completions(written: str, words: Iterable[str]) -> list[str]:
     """Completions of the name of an instruction: whole names, or the next part if too many match.
 
     >>> completions("wgm", instruction_names())
@@ -233,7 +233,7 @@ def completions(written: str, known: Iterable[str]) -> list[str]:
     >>> completions("movmatrix.sync.aligned.m8", instruction_names())
     ['movmatrix.sync.aligned.m8n8.trans.b16']
     """
-    names = [name for name in known if name.startswith(written)]
+    names = [name for name in words if name.startswith(written)]
     if len(names) <= _MAX_NAMES:
         return names
     ends = [name.find(".", len(written)) + 1 or len(name) for name in names]

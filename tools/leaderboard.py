@@ -18,15 +18,15 @@ _NEAR = 1.02  # times of the same kernel by two versions of a compiler
 
 def unproven(folder: Path) -> list[str]:
     """The recorded times that their sources do not reach when they are checked again."""
-    found = []
+    names = []
     for entry in gemm_project.entries(folder):
         verdict = gemm_project.check(entry.step, entry.source)
         words = f"{entry.name}, step {entry.step}: {entry.microseconds} µs are recorded"
         if not verdict or verdict.microseconds is None:
-            found.append(f"{words}; {verdict}")
+            names.append(f"{words}; {verdict}")
         elif verdict.microseconds > _NEAR * entry.microseconds:
-            found.append(f"{words}; its source takes {verdict.microseconds:.1f} µs")
-    return found
+            names.append(f"{words}; its source takes {verdict.microseconds:.1f} µs")
+    return names
 
 
 def main() -> None:

@@ -130,20 +130,20 @@ def installed(home: Path) -> dict[str, Distribution]:
 
 def required(names: Iterable[str], among: dict[str, Distribution]) -> dict[str, list[str]]:
     """These packages and all that they need in a tab, each with what it needs itself."""
-    found: dict[str, list[str]] = {}
+    extras_of: dict[str, list[str]] = {}
     left = list(names)
     while left:
         name = left.pop()
-        if name not in found:
+        if name not in extras_of:
             wanted = [Requirement(text) for text in among[name].requires or ()]
             needed = {
                 canonicalize_name(requirement.name)
                 for requirement in wanted
                 if not requirement.marker or requirement.marker.evaluate(MARKERS)
             }
-            found[name] = sorted(needed - UNUSED)
-            left += found[name]
-    return found
+            extras_of[name] = sorted(needed - UNUSED)
+            left += extras_of[name]
+    return extras_of
 
 
 # -- packages for Pyodide ------------------------------------------------------------------------------------

@@ -44,13 +44,13 @@ def parse_arguments(program: str, description: str) -> argparse.Namespace:
 def wheels() -> dict[str, Path]:
     """The wheels of the packages with compiled parts."""
     folder = Path(os.environ.get("PTXLAB_WASM") or ROOT.parent / "shared" / "wasm")
-    found = {}
+    wheel_of = {}
     for name in PACKAGES:
         files = sorted(folder.glob(f"{name.replace('-', '_')}-*wasm32.whl"))
         if not files:
             raise Missing(f"no wheel of {name} for WebAssembly in {folder}; PTXLAB_WASM names another folder")
-        found[name] = files[-1]
-    return found
+        wheel_of[name] = files[-1]
+    return wheel_of
 
 
 def folder() -> Path:

@@ -231,10 +231,10 @@ def in_jupyterlite(site: Path | None) -> Iterator[Check]:
 def _verdict(text: str) -> tuple[str, str, float]:
     """What `check` returned as JSON; anything else is an error of the tab."""
     try:
-        state, said, seconds = json.loads(text)
+        state, message, seconds = json.loads(text)
     except ValueError:
         raise SystemExit(f"the tab cannot check answers: {text}") from None
-    return state, said, seconds
+    return state, message, seconds
 
 
 def run(road: str, minutes: float, site: Path | None = None) -> None:

@@ -48,10 +48,10 @@ def _array_constraint(value: NDArray[Any], annotation: Any, groups: tuple[str, .
 def _dtype(dtype: np.dtype[Any]) -> Any:
     """cuTile's type of array elements."""
     name = {"bool": "bool_"}.get(dtype.name, dtype.name)
-    found = getattr(ct, name, None)
-    if found is None:
+    dtype_of_name = getattr(ct, name, None)
+    if dtype_of_name is None:
         raise PtxlabError(f"cuTile has no type for arrays of {dtype}")
-    return found
+    return dtype_of_name
 
 
 def _scalar(value: Any, annotation: Any) -> tuple[Any, Any]:

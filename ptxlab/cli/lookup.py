@@ -237,8 +237,8 @@ def where(
         places = views.sparse_where(form, *place)
         if json:
             return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
-        nibble, found = (_with_holders(table, form) for table in (places.nibble, places.places))
-        places = replace(places, nibble=nibble, places=found)
+        nibble, locations = (_with_holders(table, form) for table in (places.nibble, places.places))
+        places = replace(places, nibble=nibble, places=locations)
         return sparse_places_text(element, _title(form), places, style)
     title = f"stored {element}" if sparse else element
     if explain and in_tensors:
@@ -366,7 +366,7 @@ def layout(
         if name in form.operands and form.operands[name].layout is None:
             return _tensor_tile(form, name, swizzle, transposed, printed, style)
         return _tensor_layout(form, name, lane, printed, style)
-    found = find_operand(form, operand)
+    matrix = find_operand(form, operand)
     if printed.format in ("csv", "json", "cute", "formula"):
         if dense:
             raise PtxlabError(
@@ -374,35 +374,35 @@ def layout(
                 f"--{printed.format} gives the stored elements"
             )
         if printed.format in ("cute", "formula"):
-            ((_, strides, sizes),) = views.cute(form, found.name).rows  # refuses an operand in shared memory
-            if printed.format == "formula" and found.layout is not None:
-                return found.layout.formula()
+            ((_, strides, sizes),) = views.cute(form, matrix.name).rows  # refuses an operand in shared memory
+            if printed.format == "formula" and matrix.layout is not None:
+                return matrix.layout.formula()
             return f"{strides}  // {sizes}"
-        table = views.layout(found, swizzle, transposed)
+        table = views.layout(matrix, swizzle, transposed)
         if printed.format == "csv":
             return as_csv(table)
         facts = {
             "instruction": form.mnemonic,
-            "operand": found.name,
-            "dtype": str(found.dtype),
-            "shape": found.shape,
-            "lanes": found.lanes,
-            "registers": found.registers,
-            "cute": found.layout.cute if found.layout else None,
+            "operand": matrix.name,
+            "dtype": str(matrix.dtype),
+            "shape": matrix.shape,
+            "lanes": matrix.lanes,
+            "registers": matrix.registers,
+            "cute": matrix.layout.cute if matrix.layout else None,
         }
-        tile_of = {} if found.layout else tile_facts(Tile.of(found, swizzle, transposed))
+        tile_of = {} if matrix.layout else tile_facts(Tile.of(matrix, swizzle, transposed))
         return as_json({**facts, **tile_of, "elements": table})
-    if found.layout is None and printed.format != "svg":
-        tile = Tile.of(found, swizzle, transposed)
+    if matrix.layout is None and printed.format != "svg":
+        tile = Tile.of(matrix, swizzle, transposed)
         words = (
             f"leading dimension offset (LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} "
             f"bytes; descriptor 0x{tile.descriptor():016x} at address 0"
         )
-        return _tile_text(form, found, tile, printed, style, words, tile.cute)
+        return _tile_text(form, matrix, tile, printed, style, words, tile.cute)
     label: Label = "auto" if printed.format == "svg" else "elements"
-    picture = views.fragment(form, found.name, dense=dense, lane=lane, label=label, swizzle=swizzle)
+    picture = views.fragment(form, matrix.name, dense=dense, lane=lane, label=label, swizzle=swizzle)
     text = _picture_text(picture, printed, style)
-    copies = "" if printed.format else views.copies_note(found)
+    copies = "" if printed.format else views.copies_note(matrix)
     return f"{text}\n\n{copies}" if copies else text
 
 

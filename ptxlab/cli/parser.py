@@ -30,9 +30,9 @@ _LONG_WORD = re.compile(rf"(\S{{{_SHOWN}}})\S+")
 _DIGITS = 40  # of a number; rows, lanes, seeds and counts have fewer
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, words: Iterable[str]) -> str:
     """``; did you mean show?``, or "" if no known word is similar."""
-    similar = difflib.get_close_matches(word, list(known), 3, 0.5)
+    similar = difflib.get_close_matches(word, list(words), 3, 0.5)
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
@@ -166,13 +166,13 @@ def values(
     owner: Callable[..., Any], parsed: dict[str, Any], only: Collection[str] | None = None
 ) -> dict[str, Any]:
     """What the parser has found for the parameters that `add_arguments` gave to it."""
-    found = {}
+    arguments = {}
     for parameter, kind, notes in _parameters(owner):
         if isinstance(kind, type) and is_dataclass(kind):
-            found[parameter.name] = kind(**values(kind, parsed, *notes))
+            arguments[parameter.name] = kind(**values(kind, parsed, *notes))
         elif only is None or parameter.name in only or isinstance(notes[0], Flags):
-            found[parameter.name] = parsed[parameter.name]
-    return found
+            arguments[parameter.name] = parsed[parameter.name]
+    return arguments
 
 
 # -- the parser --------------------------------------------------------------------------------------------

@@ -337,11 +337,11 @@ def check_figure_options(what: str, options: Mapping[str, Any], *, tensor: bool 
         ...
     ptxlab.errors.PtxlabError: the figure 'lane' has no option 'colour'; it has lane
     """
-    known = _TENSOR_OPTIONS if tensor else _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
-    unknown = [name for name in options if name not in known]
+    allowed = _TENSOR_OPTIONS if tensor else _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
+    unknown = [name for name in options if name not in allowed]
     if unknown:
         raise PtxlabError(
-            f"the figure {what!r} has no option {quoted(unknown[0])}; it has {listing(known) or 'none'}"
+            f"the figure {what!r} has no option {quoted(unknown[0])}; it has {listing(allowed) or 'none'}"
         )
 
 

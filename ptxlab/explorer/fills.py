@@ -246,9 +246,9 @@ def filled(
     np.uint64(512)
     """
     ins, operand = operation.ins, operation.operand(name)
-    known = patterns(name, operand.dtype)
-    if not is_name(pattern, known):
-        allowed = listing(known) or "nothing: it is the result"
+    pattern_names = patterns(name, operand.dtype)
+    if not is_name(pattern, pattern_names):
+        allowed = listing(pattern_names) or "nothing: it is the result"
         reason = _why_not(name, operand.dtype, pattern)
         raise PtxlabError(f"{name} cannot be filled with {quoted(pattern)}{reason}; it takes {allowed}")
     if name == "E" and ins.structure is not None:

@@ -72,8 +72,8 @@ def step_state(result: Result, number: int) -> dict[str, Any]:
 
 
 def _memory(trace: WarpTrace, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    words, known = trace.shared(number)
-    states = np.where(known, DATA, EMPTY).astype(np.uint8)
+    words, is_written = trace.shared(number)
+    states = np.where(is_written, DATA, EMPTY).astype(np.uint8)
     states[trace.changed(number)] = CHANGED
     for access in trace.steps[number].accesses:
         if access.space == "shared":

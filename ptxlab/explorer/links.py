@@ -254,9 +254,9 @@ def _read_message(words: object, generator: Generator) -> tuple[Edit, Generator 
             )
     state = _GENERATOR.fullmatch(place)
     _whole(state is not None or not at)
-    known = {field.name: field.default for field in fields(_LOGGED[name])}
-    message = {field: default for field, default in known.items() if default is not MISSING}
-    message |= dict(zip(known, values, strict=False))
+    defaults = {field.name: field.default for field in fields(_LOGGED[name])}
+    message = {field: default for field, default in defaults.items() if default is not MISSING}
+    message |= dict(zip(defaults, values, strict=False))
     edit = decode({"type": name, **message}, _LOGGED)
     if state is None:
         return edit, None

@@ -184,12 +184,12 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
     if name in _IN_BYTES:
         return _hex(_with_code(descriptor.code, field, _code_from_bytes(field, word)))
     codes = _codes(ins, field)
-    known = {spelling.lower(): code for spelling, code in codes.items()}
-    if word.lower() not in known:
+    code_of = {spelling.lower(): code for spelling, code in codes.items()}
+    if word.lower() not in code_of:
         raise PtxlabError(
             f"{name} of the matrix descriptor: found {quoted(text)}; there are {listing(codes, 8)}"
         )
-    code = _with_code(descriptor.code, field, known[word.lower()])
+    code = _with_code(descriptor.code, field, code_of[word.lower()])
     if name != "swizzle":
         return _hex(code)
     plain = _whole_tile(ins, shared.tile)

@@ -421,8 +421,8 @@ def _cell_wavefronts(layout: MemoryLayout) -> NDArray[np.int64]:
 
 def _lookup(conflicts: Conflicts, words: NDArray[np.int64]) -> NDArray[np.int64]:
     """The wavefront that serves each of these words."""
-    known, first = np.unique(conflicts.words, return_index=True)
-    return np.asarray(conflicts.schedule.reshape(-1)[first][np.searchsorted(known, words)])
+    accessed, first = np.unique(conflicts.words, return_index=True)
+    return np.asarray(conflicts.schedule.reshape(-1)[first][np.searchsorted(accessed, words)])
 
 
 # -- sentences -------------------------------------------------------------------------------------------

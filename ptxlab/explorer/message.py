@@ -107,14 +107,16 @@ def decode(message: object, kinds: Mapping[str, type[M]]) -> M:
     kind = message["type"]
     if kind not in kinds:
         raise PtxlabError(f"unknown message {quoted(kind)}; the page sends {listing(kinds, 30)}")
-    known = {field.name: field for field in fields(kinds[kind])}
+    field_of = {field.name: field for field in fields(kinds[kind])}
     content = {name: value for name, value in message.items() if name != "type"}
-    unknown = [name for name in content if name not in known]
+    unknown = [name for name in content if name not in field_of]
     if unknown:
-        allowed = listing(known) or "no fields"
+        allowed = listing(field_of) or "no fields"
         raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
     hints = kinds[kind]._types
-    missing = [name for name, field in known.items() if name not in content and not is_optional(field, hints)]
+    missing = [
+        name for name, field in field_of.items() if name not in content and not is_optional(field, hints)
+    ]
     if missing:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
     for name, value in content.items():

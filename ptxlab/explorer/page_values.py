@@ -105,17 +105,17 @@ def register_fields(document: ProductDocument, name: str, lane: int) -> list[dic
 KnownRegisters = dict[tuple[str, int], tuple[NDArray[Any], list[dict[str, Any]]]]
 
 
-def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None = None) -> dict[str, Any]:
+def lane_registers(state: ExplorerState, lane: int, cache: KnownRegisters | None = None) -> dict[str, Any]:
     """Registers of a lane by operand, each in hexadecimal and with the elements in it.
 
-    `known` caches them: they are taken from there as long as the array is the same.
+    They are taken from the `cache` as long as the array is the same.
     """
     document = state.product
     if document.ins.tensors:
         return {}
-    known, operands = {} if known is None else known, document.ins.operands
+    cache, operands = {} if cache is None else cache, document.ins.operands
     for name in operands:
         array = document.result() if name == "D" else document.operation.arrays[name]
-        if (name, lane) not in known or known[name, lane][0] is not array:
-            known[name, lane] = array, register_fields(document, name, lane)
-    return {name: known[name, lane][1] for name in operands}
+        if (name, lane) not in cache or cache[name, lane][0] is not array:
+            cache[name, lane] = array, register_fields(document, name, lane)
+    return {name: cache[name, lane][1] for name in operands}

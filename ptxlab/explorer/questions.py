@@ -66,15 +66,15 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     'register 2 of lane 4 holds A[1][32..39]'
     """
     cell = read_cell(state, target)
-    held = _held_cell(state, cell)
-    operand = _operand_in_registers(state, held.name)
+    stored_cell = _held_cell(state, cell)
+    operand = _operand_in_registers(state, stored_cell.name)
     letter, holder, copy = _letter(cell.name), operand.holder, state.operation.copy_index(cell.name)
-    places = operand.where(held.row, held.column)  # several where a fragment holds copies
+    places = operand.where(stored_cell.row, stored_cell.column)  # several where a fragment holds copies
     if cell.name in _SELECTED:
         places = [places[copy]]
     right = {(at.lane, at.register, element) for at in places for element in (None, at.element)}
-    reason = _place_words(state, held, places)
-    if held != cell:
+    reason = _place_words(state, stored_cell, places)
+    if stored_cell != cell:
         chunk, nibble = _nibble(state, cell)
         reason = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {cell}: {reason}"
 
@@ -82,7 +82,9 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
         lane, register, element = named = _read_place(state, operand, answer)
         if named in right:
             return Reply(True)
-        there = [(at.element, NamedCell(held.name, *rest)) for at, *rest in operand.holds(lane, register)]
+        there = [
+            (at.element, NamedCell(stored_cell.name, *rest)) for at, *rest in operand.holds(lane, register)
+        ]
         cells = tuple(cell for number, cell in there if element in (None, number))
         what = f"register {register} of {{}} holds" if element is None else f"{letter}{element} of {{}} is"
         words = cells_words(cells) if element is None else cells[0]
@@ -100,7 +102,7 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
         reason=reason,
         hint=f"Choose a {holder} and click its register, or type its name, as in the box.",
         marked=(cell,),
-        cells=tuple(dict.fromkeys((cell, held))),
+        cells=tuple(dict.fromkeys((cell, stored_cell))),
     )
 
 
@@ -121,12 +123,12 @@ column right of that.
     )
     warp, number, letters, digits = match_text(_HELD, target, expected).groups()
     name = "D" if letters in (None, "hold") else matrix_name(state, letters)
-    held, lane = _held_name(state, name), _lane_index(state, warp, number)
-    operand = _operand_in_registers(state, held)
+    stored_name, lane = _held_name(state, name), _lane_index(state, warp, number)
+    operand = _operand_in_registers(state, stored_name)
     element = None if digits is None else _element(operand, digits, f"{name}: ")
     as_index(lane, operand.holder, operand.lanes)
     there = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
-    cells = list(dict.fromkeys(NamedCell(held, *at) for at in there))
+    cells = list(dict.fromkeys(NamedCell(stored_name, *at) for at in there))
     shown = tuple(form for cell in cells for form in _both_forms(state, cell))
     holder, label = _lane_words(state, lane), f"{_letter(name)}{element}"
     if element is None:
@@ -253,7 +255,7 @@ def _place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place])
         f" (and {_letter(cell.name)}{other.element} of {operand.holder} {other.lane})" for other in places[1:]
     )
     bits = f"{'bit' if place.low == place.high else 'bits'} {bit_span(place.low, place.high)}"
-    held = (
+    sentence = (
         f"{cell} is {element} of {_lane_words(state, place.lane)}{also}: register {place.register}, {bits}."
     )
     row, column = operand.coords()[place.lane, 0].tolist()
@@ -261,16 +263,18 @@ def _place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place])
     ways = (cell.row - row, "row", "down", "up"), (cell.column - column, along, "right", "left")
     steps = [f"{counted(abs(by), noun)} {on if by > 0 else back}" for by, noun, on, back in ways if by]
     if not steps:
-        return f"{held} It is where {holder} starts."
+        return f"{sentence} It is where {holder} starts."
     start, of = NamedCell(cell.name, row, column), "of" if cell.column != column else "from"
-    return f"{held} {holder.capitalize()} starts at {start}; {element} is {' and '.join(steps)} {of} that."
+    return (
+        f"{sentence} {holder.capitalize()} starts at {start}; {element} is {' and '.join(steps)} {of} that."
+    )
 
 
 def _place_read(state: ExplorerState, cell: NamedCell) -> Place:
     """Where the copy of a cell is that the instruction reads."""
-    held = _held_cell(state, cell)
-    places = _operand_in_registers(state, held.name).where(held.row, held.column)
-    return places[state.operation.copy_index(held.name)]
+    stored_cell = _held_cell(state, cell)
+    places = _operand_in_registers(state, stored_cell.name).where(stored_cell.row, stored_cell.column)
+    return places[state.operation.copy_index(stored_cell.name)]
 
 
 def _holder_words(state: ExplorerState, cell: NamedCell) -> str:

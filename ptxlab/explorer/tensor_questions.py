@@ -105,7 +105,7 @@ column c.'
         cta = sum(ctas)  # none is CTA 0
         if (cta, lane, column) in right:
             return Reply(True)
-        cells = tuple(NamedCell(name, *held) for held in operand.holds(lane, column, cta))
+        cells = tuple(NamedCell(name, *location) for location in operand.holds(lane, column, cta))
         words = f"holds {cells_words(cells)}" if cells else "is free"
         return Reply(False, f"{_cta(operand, cta)}lane {lane}, column {column} {words}", cells)
 
@@ -151,7 +151,7 @@ def ask_thread(state: ExplorerState, target: str) -> QuizQuestion:
         parts = form.layout.coords()[thread % _WARP].reshape(form.registers, -1, 2)
         lane, column = (parts[register, 0] + (load.lane, load.column)).tolist()
         cta, lane = divmod(lane + thread // _WARP * _WARP, LANES)
-        cells = tuple(NamedCell("D", *held) for held in d.holds(lane, column, cta))
+        cells = tuple(NamedCell("D", *location) for location in d.holds(lane, column, cta))
         what = cells_words(cells) if cells else f"lane {lane}, column {column}, which is free"
         return Reply(False, f"register {register} of thread {thread} gets {what}", cells)
 
@@ -180,9 +180,9 @@ def draw_thread(state: ExplorerState, random: np.random.Generator, name: str) ->
             return cell
     words = load.form.layout.coords() + np.array((load.lane, load.column))
     for lane, column in words.reshape(-1, 2).tolist():
-        held = ins.d.holds(lane, column)
-        if held:
-            return NamedCell("D", *held[0])
+        locations = ins.d.holds(lane, column)
+        if locations:
+            return NamedCell("D", *locations[0])
     raise PtxlabError(f"{load.form.mnemonic} from column {load.column} reads nothing of D")
 
 
@@ -228,8 +228,8 @@ def ask_field(state: ExplorerState, target: str) -> QuizQuestion:
 def fields_to_ask(state: ExplorerState) -> tuple[str, ...]:
     if not isinstance(state.ins, TensorInstruction):
         return ()
-    known = {row.name for row in state.ins.descriptor.bit_fields}
-    return tuple(name for name in _FIELDS if name in known and len(_choices(state.ins, name)) > 1)
+    field_names = {row.name for row in state.ins.descriptor.bit_fields}
+    return tuple(name for name in _FIELDS if name in field_names and len(_choices(state.ins, name)) > 1)
 
 
 def _choices(ins: TensorInstruction, name: str) -> Sequence[object]:

@@ -91,15 +91,15 @@ def _place_info(ins: TensorInstruction, name: str) -> dict[str, Any]:
         "first": first,
         "columns": operand.columns,
         "width": operand.width,
-        "copy": _pairs(bits[:, 0, 0] + (0, 32 * first + operand.padding)),
-        "row": _pairs(bits[0, :, 0] - origin),
-        "column": _pairs(bits[0, 0, :] - origin),
+        "copy": _packed_pairs(bits[:, 0, 0] + (0, 32 * first + operand.padding)),
+        "row": _packed_pairs(bits[0, :, 0] - origin),
+        "column": _packed_pairs(bits[0, 0, :] - origin),
         "source": operand.source,
         "text": f"{name}: {_column_words(first, operand.columns)}",
     }
 
 
-def _pairs(places: NDArray[np.int64]) -> bytes:
+def _packed_pairs(places: NDArray[np.int64]) -> bytes:
     return places.astype(np.int32).tobytes()
 
 

@@ -273,7 +273,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
     if GPU not in (chip, against) and model_of(ins, chip).rule == model_of(ins, against).rule:
         return FoundDifference(f"{pair} use the same rule for this instruction: they always agree")
     model, other = (against, chip) if chip == GPU else (chip, against)
-    found = search(
+    difference = search(
         ins,
         model,
         None if other == GPU else other,
@@ -281,12 +281,12 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
         seconds=seconds,
         seed=state.seed & 0xFFFFFFFF,
     )
-    if found.case is None:
-        tried = f"{found.mmas:,} products of matrices, {len(found.categories)} kinds of inputs"
+    if difference.case is None:
+        tried = f"{difference.mmas:,} products of matrices, {len(difference.categories)} kinds of inputs"
         return FoundDifference(
-            f"{pair} agreed in everything that was tried in {found.seconds:.1f} s ({tried})"
+            f"{pair} agreed in everything that was tried in {difference.seconds:.1f} s ({tried})"
         )
-    state.commit(state.product.with_operation(state.operation.with_arrays(found.case.operands().arrays)))
+    state.commit(state.product.with_operation(state.operation.with_arrays(difference.case.operands().arrays)))
     return _differing(state, "differ")
 
 

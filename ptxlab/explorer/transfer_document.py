@@ -168,8 +168,8 @@ class TransferDocument(AnyOperation):
         """The words or elements of A, C or D."""
         if not is_name(name, self.names):
             described = [
-                f"{known} ({side.title.lower()}{' before' if known == 'C' else ''})"
-                for known, side in self.sides.items()
+                f"{matrix} ({side.title.lower()}{' before' if matrix == 'C' else ''})"
+                for matrix, side in self.sides.items()
             ]
             raise PtxlabError(f"{self.ins.mnemonic} has no {quoted(name)}; it has {listing(described)}")
         return self.result if name == "D" else self.arrays[name]

@@ -94,8 +94,8 @@ def with_part(ins: AnyTransfer, name: str, text: str) -> AnyTransfer:
     parts = PARTS[ins.family]
     candidates = [form for form in _forms(ins.family) if parts[name](form) == text]
     if not candidates:
-        known = listing([word for word in choices(ins)[name] if word], 30)
-        raise PtxlabError(f"{name} {quoted(text)}: {ins.family} has {known}")
+        allowed = listing([word for word in choices(ins)[name] if word], 30)
+        raise PtxlabError(f"{name} {quoted(text)}: {ins.family} has {allowed}")
 
     def likeness(form: AnyTransfer) -> tuple[int, float]:
         same = sum(read(form) == read(ins) for other, read in parts.items() if other not in (name, "count"))

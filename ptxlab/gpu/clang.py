@@ -365,9 +365,9 @@ def _with_clusters(ptx: str, ir: str) -> str:
     """PTX with the clusters of kernels, which Clang writes into LLVM IR as annotations alone."""
     table = re.search(r"^@llvm\.global\.annotations = .*$", ir, re.MULTILINE)
     for kernel, kind, values in _ANNOTATED.findall(table[0] if table else ""):
-        said = re.search(rf'^@{re.escape(kind)} = .* c"ptxlab_cluster\\00"', ir, re.MULTILINE)
+        annotation = re.search(rf'^@{re.escape(kind)} = .* c"ptxlab_cluster\\00"', ir, re.MULTILINE)
         numbers = re.search(rf"^@{re.escape(values)} = .* (\{{ i32 .*? \}})", ir, re.MULTILINE)
-        if said is None or numbers is None:
+        if annotation is None or numbers is None:
             continue
         sizes = [*re.findall(r"i32 (\d+)", numbers[1].split("}")[-2]), "1", "1"][:3]
         begins = re.search(rf"^\.visible \.entry {re.escape(kernel)}\((?:[^()]|\n)*\)", ptx, re.MULTILINE)
@@ -393,10 +393,10 @@ def _refusal(target: str, log: str, file: str, source: str) -> PtxlabError:
     log = log.strip()
     message = _MESSAGE.search(log)
     if message is None:
-        said = next(
+        first_error = next(
             (line for line in log.splitlines() if "error" in line), log.splitlines()[0] if log else ""
         )
-        sentence = said.strip() or "it ended without a message"
+        sentence = first_error.strip() or "it ended without a message"
     else:
         place, line = f"{message['file']}({message['line']})", ""
         text = re.sub(r"^static assertion failed.*?: (?=\w)", "", message["text"].strip('"'))
@@ -417,11 +417,14 @@ def _refusal(target: str, log: str, file: str, source: str) -> PtxlabError:
             text = advice if advice.startswith(_OUR_HEADER) else text
         following = _MESSAGE.search(log, message.end())
         notes = _CANDIDATE.findall(log, message.end(), following.start() if following else len(log))
-        conversions = [found for found in map(_CONVERSION.match, notes) if found is not None]
+        conversions = [conversion for conversion in map(_CONVERSION.match, notes) if conversion is not None]
         if len(notes) == 1:
             text = f"{text}: {notes[0]}"
-        elif len(conversions) == len(notes) and len({(found[1], found[3]) for found in conversions}) == 1:
-            types = dict.fromkeys(found[2] for found in conversions)
+        elif (
+            len(conversions) == len(notes)
+            and len({(conversion[1], conversion[3]) for conversion in conversions}) == 1
+        ):
+            types = dict.fromkeys(conversion[2] for conversion in conversions)
             text = f"{text}: {conversions[0][1]}{' or '.join(types)}{conversions[0][3]}"
         sentence = f"{place}: error: {text}"
     refusal = PtxlabError(f"Clang does not compile this for {target}: {sentence[:300]}")

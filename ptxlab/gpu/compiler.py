@@ -262,13 +262,15 @@ def _check_options(options: Sequence[str]) -> None:
     for option in options:
         name, _, value = option.partition("=")
         if name in _ASSEMBLER and value:
-            known = _is_one_of(value, _ASSEMBLER_OPTIONS)
+            is_known = _is_one_of(value, _ASSEMBLER_OPTIONS)
         elif before in _ASSEMBLER:
-            known = _is_one_of(option, _ASSEMBLER_OPTIONS)
+            is_known = _is_one_of(option, _ASSEMBLER_OPTIONS)
         else:
             # what has no hyphen is the value of the option before it; macros and folders need no space
-            known = not name.startswith("-") or name[:2] in ("-D", "-U", "-I") or _is_one_of(name, _OPTIONS)
-        if not known:
+            is_known = (
+                not name.startswith("-") or name[:2] in ("-D", "-U", "-I") or _is_one_of(name, _OPTIONS)
+            )
+        if not is_known:
             raise PtxlabError(
                 f"options: found {quoted(option)}; they take NVRTC's options for its code and its messages, "
                 "such as -DTILE=64 or --use_fast_math, and none that writes a file"

@@ -54,8 +54,8 @@ def _check_driver_version() -> None:
     code, version = load("cuda.bindings.driver").cuDriverGetVersion()
     major, minor = compiler_version()
     if int(code) == 0 and version // 1000 < major:
-        known = f"{version // 1000}.{version % 1000 // 10}"
-        raise PtxlabError(f"the driver knows CUDA {known}, NVRTC is {major}.{minor}: {INSTALL}; {_EMULATOR}")
+        newest = f"{version // 1000}.{version % 1000 // 10}"
+        raise PtxlabError(f"the driver knows CUDA {newest}, NVRTC is {major}.{minor}: {INSTALL}; {_EMULATOR}")
 
 
 def device_target() -> str:

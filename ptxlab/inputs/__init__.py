@@ -127,9 +127,9 @@ def make(
 
 def _check(ins: ProductForm, category: str, count: int, seed: int) -> None:
     """Refuse unknown categories, numbers out of range, and inputs too large for memory."""
-    known = (*categories(ins), *directed_categories(ins))
-    if not is_name(category, known):
-        raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
+    all_names = (*categories(ins), *directed_categories(ins))
+    if not is_name(category, all_names):
+        raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(all_names, 20)}")
     if abs(seed) >= 1 << 256:
         raise PtxlabError(f"seed={quoted(seed)}: it must have at most 256 bits")
     if count < 0:

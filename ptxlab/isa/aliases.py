@@ -191,10 +191,10 @@ def _looks_like(token: str) -> bool:
 
 def _similar_words(token: str) -> list[str]:
     """Known words that resemble it; only types for a word that looks like a type."""
-    known: Iterable[str] = _words()
+    words: Iterable[str] = _words()
     if re.fullmatch(r"(?:b|bf|tf|[efsu])\d+\w*", token):
-        known = DTYPES
-    return difflib.get_close_matches(token, known, 4, 0.5)
+        words = DTYPES
+    return difflib.get_close_matches(token, words, 4, 0.5)
 
 
 def _with_another_word(tokens: list[str], index: int) -> Iterator[list[str]]:

@@ -47,9 +47,9 @@ class CuteLayout:
         try:
             _int_tuple(self.shape), _int_tuple(self.stride)
         except ValueError:
-            found = quoted((self.shape, self.stride))
+            layout = quoted((self.shape, self.stride))
             raise PtxlabError(
-                f"layout {found}: shape and stride are whole numbers or nested tuples of them, as in "
+                f"layout {layout}: shape and stride are whole numbers or nested tuples of them, as in "
                 "((4, 8), 2) and ((8, 1), 32)"
             ) from None
         if not _congruent(self.shape, self.stride):

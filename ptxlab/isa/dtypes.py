@@ -288,10 +288,10 @@ def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
 
     ml_dtypes converts through float32; rounded like this, nothing rounds twice.
     """
-    near = wide.astype(np.float32)
-    even = (near.view(np.uint32) & 1) == 0
-    odd = np.nextafter(near, np.where(wide > near, np.inf, -np.inf).astype(np.float32))
-    return np.where(np.isfinite(near) & even & (near != wide), odd, near)
+    nearest = wide.astype(np.float32)
+    even = (nearest.view(np.uint32) & 1) == 0
+    odd = np.nextafter(nearest, np.where(wide > nearest, np.inf, -np.inf).astype(np.float32))
+    return np.where(np.isfinite(nearest) & even & (nearest != wide), odd, nearest)
 
 
 def _round_tf32(wide: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -532,8 +532,8 @@ class Operand(MatrixOperand):
         Each register must hold neighbours of a row, or of a column: then whole registers are put in place
         before they are unpacked. Indices into [lanes * registers].
         """
-        holders, size = self._layout_of_lanes().scatter(copy), self.elements_per_register
-        for matrix, transposed in ((holders, False), (holders.T, True)):
+        positions, size = self._layout_of_lanes().scatter(copy), self.elements_per_register
+        for matrix, transposed in ((positions, False), (positions.T, True)):
             if matrix.shape[1] % size == 0:
                 runs = matrix.reshape(matrix.shape[0], -1, size)
                 if (np.diff(runs, axis=-1) == 1).all() and not (runs[..., 0] % size).any():

@@ -325,16 +325,16 @@ class Operation(OperationBatch):
     def matrix(self, name: str) -> NDArray[Any]:
         """Values of a matrix, decoded once; do not write into them."""
         operand = self.operand(name)
-        if name not in self._values:
-            self._values[name] = operand.dtype.decode_array(self.codes(name))
-        return self._values[name]
+        if name not in self._matrices:
+            self._matrices[name] = operand.dtype.decode_array(self.codes(name))
+        return self._matrices[name]
 
     @cached_property
     def _codes(self) -> dict[str, NDArray[Any]]:
         return {}
 
     @cached_property
-    def _values(self) -> dict[str, NDArray[Any]]:
+    def _matrices(self) -> dict[str, NDArray[Any]]:
         return {}
 
     @cached_property

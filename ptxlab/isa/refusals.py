@@ -106,10 +106,10 @@ def _tcgen05_refusal(name: str) -> str:
     fault, correction = quirk_of(name) or (_tcgen05_fault(tokens, list(same.values())), None)
     if tokens[1] == "mma":
         tokens = [token for token in tokens if not _is_in_descriptor(token)]
-    near = _nearest(tokens, same)
+    similar = _nearest(tokens, same)
     if correction is not None:
-        near = [correction, *(other for other in near if other != correction)][:3]
-    return f"{quoted(name)}: {fault}; nearest legal: {listing(near)}"
+        similar = [correction, *(other for other in similar if other != correction)][:3]
+    return f"{quoted(name)}: {fault}; nearest legal: {listing(similar)}"
 
 
 def _is_in_descriptor(token: str) -> bool:
@@ -178,11 +178,11 @@ def _has_in_order(form: AnyForm, tokens: list[str]) -> bool:
 
 
 def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
-    near = _nearest(tokens)
-    reason, correction = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, near[0]), None)
+    similar = _nearest(tokens)
+    reason, correction = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, similar[0]), None)
     if correction is not None:
-        near = [correction, *(other for other in near if other != correction)][:3]
-    return f"{quoted(name)}: {reason}; nearest legal: {listing(near)}"
+        similar = [correction, *(other for other in similar if other != correction)][:3]
+    return f"{quoted(name)}: {reason}; nearest legal: {listing(similar)}"
 
 
 def quirk_of(name: str) -> tuple[str, str | None] | None:

@@ -192,8 +192,8 @@ class TensorOperand(MatrixOperand):
         """
         row = as_index(row, "row", self.shape[0], f"operand {self.name}: ")
         col = as_index(col, "column", self.shape[1], f"operand {self.name}: ")
-        holders = self.layout.holders(row + self.start[0], col + self.start[1])
-        return [place for lane, element in holders for place in self._places(lane, element)]
+        owners = self.layout.holders(row + self.start[0], col + self.start[1])
+        return [place for lane, element in owners for place in self._places(lane, element)]
 
     def held_by(self, lane: int) -> Iterator[tuple[TensorPlace, int, int]]:
         """(place, row, column) of the elements in a lane, one of 256 in a pair of CTAs, copy by copy.

@@ -173,7 +173,7 @@ class TritonLayout:
         """Where each bit of register, lane and warp goes in a tensor of this shape, as (row, column)."""
         rows, columns = as_shape(shape, "shape")
         if self.kind == "linear":
-            return {name: self._pairs(name) for name in _INPUTS}
+            return {name: self._stated_bases(name) for name in _INPUTS}
         if self.kind == "blocked":
             tile, order = self._blocked(), self._order()
         elif self.kind == "nvidia_mma":
@@ -184,7 +184,7 @@ class TritonLayout:
             raise PtxlabError(f"Triton's layout {self}: it is not in registers")
         return _repeated(tile, (rows, columns), order)
 
-    def _pairs(self, name: str) -> _Bases:
+    def _stated_bases(self, name: str) -> _Bases:
         """The bases that a linear layout states for registers, lanes or warps."""
         pairs = self._field(name, [])
         if not isinstance(pairs, list | tuple) or len(pairs) > _MAX_BASES:

@@ -203,8 +203,8 @@ class Stop:
         earlier, now = self.before.explained, self.explained
         parts = [_difference(self.display_name(name), earlier.get(name), now[name]) for name in now]
         parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
-        known = _moves(self.before.form)
-        parts += [fact for fact in _moves(self.form) if fact not in known]
+        earlier_facts = _moves(self.before.form)
+        parts += [fact for fact in _moves(self.form) if fact not in earlier_facts]
         sentence = f"{lead}{'; '.join(filter(None, parts)) or self._first().rstrip('.')}."
         return sentence[0].upper() + sentence[1:]
 
@@ -435,8 +435,8 @@ def _growth(before: Form, form: Form) -> str:
 
 def _other_tensors(before: Form, form: TensorInstruction) -> str:
     """What else is in tensor memory now but was not before."""
-    known = before.tensors
-    new = [name for name in form.tensors if name not in known]
+    earlier = before.tensors
+    new = [name for name in form.tensors if name not in earlier]
     words = {"SFA": "scale factors of A", "SFB": "scale factors of B", "E": "metadata"}
     return f"; tensor memory also has {listing([words.get(name, name) for name in new])}" if new else ""
 

@@ -629,9 +629,9 @@ class HazardLog:
         """Add findings of other processes; those of the same kind and lines count together."""
         for hazard in findings:
             key = (hazard.kind, hazard.line, hazard.other_line)
-            known = self._hazards.get(key)
-            if known is not None:
-                hazard = replace(known, count=known.count + hazard.count)
+            earlier = self._hazards.get(key)
+            if earlier is not None:
+                hazard = replace(earlier, count=earlier.count + hazard.count)
             self._hazards[key] = hazard
 
     def with_text(self, hazard: Hazard) -> Hazard:
@@ -656,11 +656,11 @@ class HazardLog:
             kind,
             tuple((involved.source_line, involved.call_line) for involved in pair if involved is not None),
         )
-        known = self._hazards.get(key)
-        if known is not None:
-            known = replace(known, count=known.count + len(violation.threads))
+        earlier = self._hazards.get(key)
+        if earlier is not None:
+            earlier = replace(earlier, count=earlier.count + len(violation.threads))
             if not (self._barriers.get(key) == "warp" and violation.barrier == "block"):
-                self._hazards[key] = known
+                self._hazards[key] = earlier
                 return  # otherwise it now concerns several warps: replace sentence and remedy
         self._barriers[key] = violation.barrier
         remedy = spelled(violation.remedy or KINDS[kind].remedy, self._language)
@@ -674,8 +674,8 @@ class HazardLog:
             what = what.replace(word, text)
         sentence = f"{line_text(instruction)}: {what}; {hazard.remedy}{self._remark}"
         hazard = replace(self.with_text(hazard), sentence=sentence)
-        if known is not None:
-            hazard = replace(hazard, count=known.count)
+        if earlier is not None:
+            hazard = replace(hazard, count=earlier.count)
         self._hazards[key] = hazard
         if self._raises and hazard.grade == "hazard":
             raise HazardError(sentence, hazard)

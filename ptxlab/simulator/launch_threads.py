@@ -210,10 +210,10 @@ class Threads:
 
     def first_lanes(self, count: int) -> Threads:
         """The first `count` threads of each warp; the threads must be whole warps."""
-        known = self.batch.first_lanes if self.index is None else {}
-        if count not in known:
-            known[count] = Threads(self.batch, self.indices.reshape(-1, 32)[:, :count].reshape(-1))
-        return known[count]
+        cache = self.batch.first_lanes if self.index is None else {}
+        if count not in cache:
+            cache[count] = Threads(self.batch, self.indices.reshape(-1, 32)[:, :count].reshape(-1))
+        return cache[count]
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of these threads as an array over the batch, 0 elsewhere."""

@@ -74,10 +74,10 @@ def bounds(work: Work, card: Card) -> tuple[Bound, ...]:
     fma = [(card.fma.get(operand), count) for operand, count in work.fma.items()]
     limits = []
     for unit, products in (("tensor cores", tensor), ("fma", fma)):
-        known = [(peak, count) for peak, count in products if peak is not None]
+        rated = [(peak, count) for peak, count in products if peak is not None]
         # a peak counts tera-operations, and a multiply-add is two of them
-        seconds = sum(count / (peak * 5e11 * share) for peak, count in known)
-        total = sum(count for _, count in known)
+        seconds = sum(count / (peak * 5e11 * share) for peak, count in rated)
+        total = sum(count for _, count in rated)
         limits.append(Bound(unit, seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
     rate = card.clock * card.sms * share
     limits.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))

@@ -101,12 +101,12 @@ def profile(
     cluster = grid.cluster_size
     groups = chip.sms // cluster  # of SMs: a cluster takes one SM of its group for each of its blocks
     clusters = grid.block_count // cluster
-    held = min(fits.blocks, -(-clusters // groups))
+    resident = min(fits.blocks, -(-clusters // groups))
     recorder = Recorder(
         instruction_numbers(image.module), widths(code), counters(code), evicted_first(image.module)
     )
     run = Run(image, setup, [recorder, *([] if together or not image.spins else [_Patience()])])
-    chosen = _typical(clusters, groups, min(held, _MAX_CLUSTERS))
+    chosen = _typical(clusters, groups, min(resident, _MAX_CLUSTERS))
     warps = _recorded(run, recorder, grid, chosen, together)
     values = dependence(image.module)
     costs = _costs(recorder, warps)
@@ -124,8 +124,8 @@ def profile(
     l2_residence = L2Residence(run.buffers, recorder, _clusters_of(warps), clusters, chip)
     expansion = Expansion(image.module, code, recorder.forms, chip)
     shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(l2_residence.sharing, 1)
-    share = len(warps) / held  # of the resident clusters that are simulated
-    l1 = share * chip.l1_kept * (chip.l1 - held * (shared + _RESERVED_SHARED))
+    share = len(warps) / resident  # of the resident clusters that are simulated
+    l1 = share * chip.l1_kept * (chip.l1 - resident * (shared + _RESERVED_SHARED))
     l2 = share * chip.l2_kept * chip.l2 / active
     caches = [Cache(chip, l1, l2, l2_residence, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
@@ -138,7 +138,7 @@ def profile(
         chip=chip,
         grid=grid,
         fits=fits,
-        held=held,
+        resident=resident,
         samples=len(warps),
         total=-(-clusters // groups),
         waves=clusters / (groups * fits.blocks),
@@ -157,7 +157,7 @@ def profile(
             for what, instructions in values._asdict().items()
             if instructions
         },
-        uneven=_Uneven(costs, clusters, groups * held) if uneven else None,
+        uneven=_Uneven(costs, clusters, groups * resident) if uneven else None,
     )
     return sample.profile()
 
@@ -227,14 +227,14 @@ class _Uneven:
     clusters: int
     places: int  # of all SMs
 
-    def share(self, held: int) -> float:
-        """The time of the launch over that of the sample on one SM that holds `held` clusters.
+    def share(self, resident: int) -> float:
+        """The time of the launch over that of the sample on one SM that holds `resident` clusters.
 
         Clusters cost what one of the sample does, in no order, and go where there is room first.
         """
         count = len(self.costs)
         all_costs = [self.costs[int(_GOLDEN * number % 1 * count)] for number in range(self.clusters)]
-        return _last_end(all_costs, self.places) / _last_end(self.costs, held)
+        return _last_end(all_costs, self.places) / _last_end(self.costs, resident)
 
 
 def _last_end(costs: list[float], places: int) -> float:
@@ -298,7 +298,7 @@ class _Sample:
     chip: ChipTiming
     grid: LaunchGrid
     fits: Occupancy
-    held: int  # clusters that an SM runs at a time
+    resident: int  # clusters that an SM runs at a time
     samples: int  # simulated clusters
     total: int  # clusters that the busiest group of SMs runs
     waves: float
@@ -319,7 +319,7 @@ class _Sample:
         """What a replay predicts; the unit `without` takes no time."""
         data, grid = self._faster(without), self.grid
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
-        replayed = min(self.total, _MAX_WAVES * self.held) if self.uneven is None else self.samples
+        replayed = min(self.total, _MAX_WAVES * self.resident) if self.uneven is None else self.samples
         rows = len(data.opcodes)
         outcome = Outcome(
             stalls=np.zeros((rows, len(REASONS))),
@@ -328,17 +328,19 @@ class _Sample:
             history=np.zeros((_HISTORY, 6)),
             ends=np.zeros(replayed),
         )
-        shape = Shape(grid.warps, grid.cluster_size, self.held, self.samples, replayed)
+        shape = Shape(grid.warps, grid.cluster_size, self.resident, self.samples, replayed)
         cycles = run_program(shape, rates, data.program, data.instructions, data.touches, outcome)
         if cycles < 0:
             raise PtxlabError("the replay of the launch came to a point at which no warp can go on")
         whole, scale = cycles, self.total / replayed
         if self.uneven is not None:
-            whole *= self.uneven.share(self.held)
-            scale = self.uneven.clusters * self.held / (self.uneven.places * replayed)
+            whole *= self.uneven.share(self.resident)
+            scale = self.uneven.clusters * self.resident / (self.uneven.places * replayed)
         elif self.total > replayed:
             ends = np.sort(outcome.ends)
-            whole += (self.total - replayed) * (ends[-1] - ends[self.held - 1]) / (replayed - self.held)
+            whole += (
+                (self.total - replayed) * (ends[-1] - ends[self.resident - 1]) / (replayed - self.resident)
+            )
         whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
         parts = [*(outcome.busy[: len(UNITS)] / 4), *outcome.busy[len(UNITS) :]]
         parts.append(outcome.counts.sum() / grid.cluster_size / 4)

@@ -331,14 +331,14 @@ class Result(Displayed):
 
     def _products_of(self, warp: int) -> list[tuple[_RecordedProduct, int]]:
         """What was kept of the matrix instructions of a warp, each with the place of its registers."""
-        found = []
+        products = []
         for product in self._products.items:
             warps_each = max(product.operands.ins.lanes // 32, 1)  # one thread issues tcgen05.mma
             last = product.warps + warps_each - 1
             group = np.flatnonzero((product.warps <= warp) & (warp <= last))
             if len(group):
-                found.append((product, int(group[0])))
-        return found
+                products.append((product, int(group[0])))
+        return products
 
     def player(self) -> KernelPlayer:
         """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""

@@ -83,8 +83,8 @@ class Touched:
     def update(self, other: Touched) -> None:
         """Add what happened in other blocks."""
         for number, marks in other.marks.items():
-            known = self.marks.get(number)
-            self.marks[number] = marks if known is None else known | marks
+            earlier = self.marks.get(number)
+            self.marks[number] = marks if earlier is None else earlier | marks
         self.boxes |= other.boxes
 
     @property

@@ -165,11 +165,11 @@ class WarpTrace(Observer):
         """The words of shared memory after a step, and which of them have changed so far."""
         self._check(step)
         words = np.zeros(len(self._shared), dtype=np.uint32)
-        known = np.zeros(len(self._shared), dtype=np.bool_)
+        is_written = np.zeros(len(self._shared), dtype=np.bool_)
         for places, values in self._changes[: step + 1]:
             words[places] = values
-            known[places] = True
-        return words, known
+            is_written[places] = True
+        return words, is_written
 
     def _check(self, step: int) -> None:
         if not 0 <= step < len(self.steps):

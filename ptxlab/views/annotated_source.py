@@ -223,8 +223,8 @@ def lines_near(numbers: Sequence[int], busy: Collection[int]) -> Sequence[int]:
     """
     if len(numbers) <= _MAX_LINES or not busy:
         return numbers[: 2 * _MAX_LINES]
-    near = {number + offset for number in busy for offset in range(-_AROUND, _AROUND + 1)}
-    return [number for number in numbers if number in near][: 2 * _MAX_LINES]
+    shown = {number + offset for number in busy for offset in range(-_AROUND, _AROUND + 1)}
+    return [number for number in numbers if number in shown][: 2 * _MAX_LINES]
 
 
 def _bounds(result: Result) -> str:

@@ -77,12 +77,14 @@ def _offset(units: int) -> str:
 
 
 def _swizzle(code: int) -> str:
-    width = next(width for width, known in SWIZZLES.items() if known == code)
+    width = next(width for width, swizzle_code in SWIZZLES.items() if swizzle_code == code)
     return f"{width} B" if width else "none"
 
 
 def _tcgen05_swizzle(code: int) -> str:
-    width, chunk = next((key for key, known in TCGEN05_SWIZZLES.items() if known == code), (0, 0))
+    width, chunk = next(
+        (key for key, swizzle_code in TCGEN05_SWIZZLES.items() if swizzle_code == code), (0, 0)
+    )
     if not width:
         return "none"
     return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"

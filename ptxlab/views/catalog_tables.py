@@ -58,8 +58,8 @@ def forms(
 def _check_shape(pattern: str) -> None:
     shapes = dict.fromkeys(shape for ins in catalog() for shape in ins.shapes if shape)
     if not fnmatch.filter(shapes, pattern):
-        near = difflib.get_close_matches(pattern, shapes, 3, 0.5)
-        hint = f"did you mean {listing(near)}?" if near else "a shape is spelt m16n8k64"
+        similar = difflib.get_close_matches(pattern, shapes, 3, 0.5)
+        hint = f"did you mean {listing(similar)}?" if similar else "a shape is spelt m16n8k64"
         raise PtxlabError(f"no instruction has the shape {quoted(pattern)}; {hint}")
 
 

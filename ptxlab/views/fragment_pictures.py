@@ -130,19 +130,19 @@ def _is_compressed(ins: Form, op: Operand) -> bool:
 def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
     """Rows of an operand: a cell for adjacent elements of a lane, or for a chunk of a dense A."""
     if dense and isinstance(ins, Instruction) and ins.structure is not None:
-        holders, width = element_locations(ins.a_dense), ins.structure.chunk
-        elements = holders.elements // 2  # the first stored element of each chunk
+        locations, width = element_locations(ins.a_dense), ins.structure.chunk
+        elements = locations.elements // 2  # the first stored element of each chunk
         spans: list[Box] = [(row, at, 1, width) for row in range(ins.m) for at in range(0, ins.k, width)]
         size, steps = ins.structure.keep * ins.structure.group, (1, width)
         hover = _dense_hover(ins, ins.structure)
     else:
-        holders, size = element_locations(op), 0
-        elements = holders.elements
-        spans = lane_runs(holders.lanes, elements)
+        locations, size = element_locations(op), 0
+        elements = locations.elements
+        spans = lane_runs(locations.lanes, elements)
         _, _, tall, wide = spans[0]
         steps = (tall if tall > 2 else 1, wide if wide > 2 else 1)
-        hover = holders.hover_texts("compressed " if _is_compressed(ins, op) else "")
-    shape = holders.lanes.shape
+        hover = locations.hover_texts("compressed " if _is_compressed(ins, op) else "")
+    shape = locations.lanes.shape
     if label == "auto":
         label = "elements" if len(spans) * len(rows) <= _MAX_LABELS * shape[0] else "none"
     if label == "none":
@@ -153,7 +153,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
 
     grid = Grid(
         shape,
-        lane_cells(spans, holders.lanes, elements, lane, lines),
+        lane_cells(spans, locations.lanes, elements, lane, lines),
         hover,
         headers(shape[0], steps[0]),
         headers(shape[1], steps[1]),
@@ -347,30 +347,30 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
         raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MAX_ROWS}")
     rows = [_row(form, name) for form in forms]
     unit = _unit(rows)
-    places = min(_COLUMNS, max(holders.lanes.shape[1] for holders in rows))
+    places = min(_COLUMNS, max(locations.lanes.shape[1] for locations in rows))
     if unit > 1:
-        places = max(holders.lanes.shape[1] for holders in rows) // unit
+        places = max(locations.lanes.shape[1] for locations in rows) // unit
     cells: list[Cell] = []
     hover = np.full((len(forms), places), "", dtype=object)
     boxes = []
-    for row, holders in enumerate(rows):
-        shown = min(places, holders.lanes.shape[1] // unit)
-        lanes, matrix = holders.lanes[0, : shown * unit], holders.operand.name
+    for row, locations in enumerate(rows):
+        shown = min(places, locations.lanes.shape[1] // unit)
+        lanes, matrix = locations.lanes[0, : shown * unit], locations.operand.name
         for start, stop in joined_runs(np.diff(lanes) == 0):
             lane = int(lanes[start])
             cells.append(
-                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(holders, lane),), lane=lane)
+                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(locations, lane),), lane=lane)
             )
         for place in range(shown):
             columns = index_range(place * unit, unit)
-            text = "\n".join(holders.place(0, place * unit)[:1])
+            text = "\n".join(locations.place(0, place * unit)[:1])
             if unit > 1:
-                text = _lane_name(holders, int(lanes[place * unit]))
+                text = _lane_name(locations, int(lanes[place * unit]))
             hover[row, place] = f"{matrix}[0][{columns}]\n{text}"
         if shown < places:
             cells.append(Cell(row, shown, 1, places - shown, (), role="blank"))
         boxes.append((row, 0, 1, shown))
-    axes = {holders.operand.axes[1] for holders in rows}
+    axes = {locations.operand.axes[1] for locations in rows}
     grid = Grid(
         (len(forms), places),
         tuple(cells),
@@ -412,23 +412,23 @@ def _unit(rows: list[ElementLocations]) -> int:
 
     Rows in registers are cut short instead, since their lanes repeat.
     """
-    longest = max(holders.lanes.shape[1] for holders in rows)
-    if longest <= _COLUMNS or not any(holders.operand.space == "tensor" for holders in rows):
+    longest = max(locations.lanes.shape[1] for locations in rows)
+    if longest <= _COLUMNS or not any(locations.operand.space == "tensor" for locations in rows):
         return 1
     edges: list[int] = []
-    for holders in rows:
-        edges += [*(np.flatnonzero(np.diff(holders.lanes[0])) + 1).tolist(), holders.lanes.shape[1]]
+    for locations in rows:
+        edges += [*(np.flatnonzero(np.diff(locations.lanes[0])) + 1).tolist(), locations.lanes.shape[1]]
     unit = math.gcd(*edges)
     while unit % 2 == 0 and longest // unit < _COLUMNS // 2:
         unit //= 2
     return unit if longest // unit <= 2 * _COLUMNS else 1
 
 
-def _lane_name(holders: ElementLocations, lane: int) -> str:
+def _lane_name(locations: ElementLocations, lane: int) -> str:
     """``T5``, or ``lane 5`` of tensor memory."""
-    if holders.operand.space != "tensor":
+    if locations.operand.space != "tensor":
         return f"T{lane}"
-    pair = f"CTA {lane // LANES}, " if holders.operand.ctas > 1 else ""
+    pair = f"CTA {lane // LANES}, " if locations.operand.ctas > 1 else ""
     return f"{pair}lane {lane % LANES}"
 
 
@@ -454,16 +454,16 @@ def _headings(places: int, unit: int) -> tuple[Header, ...]:
 
 
 def _title(rows: list[ElementLocations]) -> str:
-    names = list(dict.fromkeys(holders.operand.name for holders in rows))
-    if all(holders.operand.axes == ("lane", "column") for holders in rows):
+    names = list(dict.fromkeys(locations.operand.name for locations in rows))
+    if all(locations.operand.axes == ("lane", "column") for locations in rows):
         return "Lane 0 of tensor memory in registers"
     return f"Row 0 of {listing(names)}"
 
 
 def _notes(rows: list[ElementLocations], places: int, unit: int) -> tuple[str, ...]:
-    tensor = [holders.operand.space == "tensor" for holders in rows]
+    tensor = [locations.operand.space == "tensor" for locations in rows]
     notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
-    if all(holders.operand.axes == ("lane", "column") for holders in rows):
+    if all(locations.operand.axes == ("lane", "column") for locations in rows):
         notes.append("T0 is thread 0 of a warp")
     elif not all(tensor):
         notes.append("T0 is lane 0")

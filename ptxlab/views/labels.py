@@ -112,8 +112,8 @@ def warp_notes(op: AnyOperand, rows: range, warp: int | None) -> tuple[str, ...]
     """A note on the shown warp, if only one is shown."""
     if warp is None:
         return ()
-    held = f"{op.holder}s {index_range(32 * warp, 32)}"
-    return (f"warp {warp}: {held}, rows {index_range(rows.start, len(rows))}",)
+    lanes = f"{op.holder}s {index_range(32 * warp, 32)}"
+    return (f"warp {warp}: {lanes}, rows {index_range(rows.start, len(rows))}",)
 
 
 def time_text(seconds: float) -> str:

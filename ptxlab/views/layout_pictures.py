@@ -80,12 +80,12 @@ def _swizzle_notes(tile: SharedLayout) -> tuple[str, ...]:
 
 def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
     """A cell for neighbours that one thread holds; where several threads hold an element, the first."""
-    holders = np.zeros((2, *layout.shape), np.int64)
+    owners = np.zeros((2, *layout.shape), np.int64)
     places = layout.coords()
     for thread in reversed(range(layout.lanes)):
         for element in reversed(range(layout.elements)):
-            holders[:, places[thread, element, 0], places[thread, element, 1]] = thread, element
-    threads, elements = holders
+            owners[:, places[thread, element, 0], places[thread, element, 1]] = thread, element
+    threads, elements = owners
     focus = None if lane is None else as_int(lane, "lane")
     if focus is not None and not 0 <= focus < layout.lanes:
         raise PtxlabError(f"lane={quoted(lane)}: the layout has {layout.lanes} threads, from 0 on")
@@ -98,8 +98,8 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
 
     def tooltip(row: int, column: int) -> str:
         thread = int(threads[row, column])
-        held = f"thread {thread}: warp {thread // 32}, lane {thread % 32}"
-        return f"[{row}][{column}]\n{held}\nregister {elements[row, column]} of Triton, value of CuTe"
+        owner = f"thread {thread}: warp {thread // 32}, lane {thread % 32}"
+        return f"[{row}][{column}]\n{owner}\nregister {elements[row, column]} of Triton, value of CuTe"
 
     steps = (1 if layout.shape[0] <= 16 else 8), (2 if layout.shape[1] <= 16 else 8)
     grid = Grid(

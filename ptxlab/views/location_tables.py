@@ -63,9 +63,9 @@ def where(
 def _check_untiled(op: AnyOperand, swizzle: int, transposed: bool) -> None:
     """Refuse what tiles in shared memory have, for an operand that is elsewhere."""
     if swizzle or transposed:
-        given = f"swizzle={swizzle}" if swizzle else "transposed=True"
+        argument = f"swizzle={swizzle}" if swizzle else "transposed=True"
         place = "tensor memory" if op.space == "tensor" else "registers"
-        raise PtxlabError(f"{given}: {op.name} lives in {place}, without a tile")
+        raise PtxlabError(f"{argument}: {op.name} lives in {place}, without a tile")
 
 
 def _table(cells: Sequence[Cells], lanes: tuple[tuple[Any, ...], ...] = ()) -> Table:
@@ -271,9 +271,9 @@ def holds(ins: Form | str, name: str, lane: int, register: int | None = None, ct
     cells = []
     for place, row, column in op.holds(lane, register):
         own = place.cells(op)
-        held: Cells = {key: own[key] for key in ("register", "bits", "element")}
+        location: Cells = {key: own[key] for key in ("register", "bits", "element")}
         copy = op.where(row, column).index(place) if op.read_with(0) else 0
-        cells.append(held | {op.axes[0]: row, op.axes[1]: column} | _read_with(op, copy))
+        cells.append(location | {op.axes[0]: row, op.axes[1]: column} | _read_with(op, copy))
     return _table(cells)
 
 
@@ -299,8 +299,8 @@ def layout(op: AnyOperand, swizzle: int = 0, transposed: bool = False) -> Table:
     op = as_operand(op)
     if op.layout is not None:
         _check_untiled(op, swizzle, transposed)
-        held = (entry for lane in range(op.lanes) for entry in op.holds(lane))
-        rows = tuple((*place, row, column) for place, row, column in held)
+        locations = (entry for lane in range(op.lanes) for entry in op.holds(lane))
+        rows = tuple((*place, row, column) for place, row, column in locations)
         return Table((*Place._fields, "row", "column"), rows)
     return _table(
         [

@@ -61,14 +61,14 @@ class ValueMatrix:
 
     ins: Product
     name: str
-    holders: ElementLocations
+    locations: ElementLocations
     codes: NDArray[Any]
     values: NDArray[Any]
 
     @property
     def operand(self) -> AnyOperand:
         """The operand that is held: for a sparse A in lanes, the compressed one."""
-        return self.holders.operand
+        return self.locations.operand
 
     @property
     def title(self) -> str:
@@ -77,8 +77,8 @@ class ValueMatrix:
     @property
     def not_stored(self) -> NDArray[np.bool_]:
         """Elements of a sparse A in registers or in tensor memory that are not stored."""
-        if self.name == "A" and self.ins.sparse and self.holders.present:
-            return np.asarray(self.holders.lanes < 0)
+        if self.name == "A" and self.ins.sparse and self.locations.present:
+            return np.asarray(self.locations.lanes < 0)
         return np.zeros(self.codes.shape, dtype=np.bool_)
 
     def labels(self, shown: Shown, part: Part | None = None) -> NDArray[Any]:
@@ -93,8 +93,8 @@ class ValueMatrix:
                 labels[at] = f"{int(self.codes[at]):0{-(-bits // 4)}x}"
             elif shown == "binary" or self.name == "E":
                 labels[at] = f"{int(self.codes[at]):0{bits}b}"
-            elif shown == "lane" and self.holders.lanes[at] >= 0:
-                labels[at] = self.holders.label(*at)
+            elif shown == "lane" and self.locations.lanes[at] >= 0:
+                labels[at] = self.locations.label(*at)
             else:
                 labels[at] = number_text(self.numbers[at[0]][at[1]])
         return labels
@@ -111,7 +111,7 @@ class ValueMatrix:
             if not_stored[row, column]:
                 lines.append("not stored: the metadata keeps other elements of its chunk")
             else:
-                lines += self.holders.place(row, column)
+                lines += self.locations.place(row, column)
             hover[row - rows.start, column - columns.start] = "\n".join(lines)
         return hover
 
@@ -136,13 +136,13 @@ class ValueMatrix:
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
         """The lane whose colour each cell borrows, or -1."""
-        lanes = self.holders.lanes
+        lanes = self.locations.lanes
         if colour in ("core matrix", "bank"):
             return self._memory_tints(colour)
         if colour in ("value", "nothing"):
             return np.full(self.codes.shape, -1)
         if colour == "register":
-            tints = self.holders.words % 8 * 4 + 1
+            tints = self.locations.words % 8 * 4 + 1
         elif colour == "warp":
             tints = np.array([warp_tint(warp) for warp in range(4)])[lanes // 32 % 4]
         else:
@@ -168,9 +168,9 @@ class ValueMatrix:
         rows, columns = self.codes.shape
         if self.ins.mma_count > 1:
             return list(range(8, rows, 8)), list(range(8, columns, 8)) if self.name == "B" else []
-        down, across = self.holders.rules()
+        down, across = self.locations.rules()
         structure = self.ins.structure
-        if structure is not None and self.name in ("A", "stored") and self.holders.present:
+        if structure is not None and self.name in ("A", "stored") and self.locations.present:
             width = structure.chunk if self.name == "A" else structure.chunk // 2
             if width > 1:
                 across = list(range(width, columns, width))
@@ -185,9 +185,14 @@ class ValueMatrix:
     def grid(self, labels: NDArray[Any] | None, style: MatrixStyle) -> Grid:
         """The matrix as a grid, with these labels or none."""
         (rows, columns), (tall, wide) = style.part, style.spread
-        down, across = self.rules() if labels is not None else self.holders.edges()
+        down, across = self.rules() if labels is not None else self.locations.edges()
         row_heads, column_heads = self._headings(labels, style)
-        if labels is not None and style.colour == "lane" and self.holders.present and style.spread == (1, 1):
+        if (
+            labels is not None
+            and style.colour == "lane"
+            and self.locations.present
+            and style.spread == (1, 1)
+        ):
             row_heads, column_heads = self._with_lanes(row_heads, column_heads, style.part)
         return Grid(
             (len(rows) * tall, len(columns) * wide),
@@ -204,7 +209,7 @@ class ValueMatrix:
                 for column in across
                 if column in columns and column != columns.start
             ),
-            row_groups=clipped_groups(self.holders.row_groups(), rows, tall),
+            row_groups=clipped_groups(self.locations.row_groups(), rows, tall),
             outlines=tuple(
                 (box[0] * tall, box[1] * wide, box[2] * tall, box[3] * wide)
                 for outline in style.outlines
@@ -220,7 +225,7 @@ class ValueMatrix:
             tint = int(tints[at]) if tints[at] >= 0 else None
             warmth = float(heat[at]) if tint is None and not not_stored[at] else None
             lines = () if labels is None else (str(labels[at]),)
-            state = style.state(at, int(self.holders.lanes[at]))
+            state = style.state(at, int(self.locations.lanes[at]))
             place = ((at[0] - rows.start) * tall, (at[1] - columns.start) * wide, tall, wide)
             yield Cell(*place, lines, tint, state, heat=warmth)
 
@@ -240,9 +245,9 @@ class ValueMatrix:
         """Headings with the lanes of rows, or of columns of B, for readers who cannot see the colours."""
         if self.name != "B":
             digits = len(str(part[0].stop - 1))
-            texts = ["".join(self.holders.lane_names(self.holders.lanes[row])) for row in part[0]]
+            texts = ["".join(self.locations.lane_names(self.locations.lanes[row])) for row in part[0]]
             own = np.arange(self.codes.shape[0])[:, None]
-            same = (self.holders.lanes == own) | (self.holders.lanes < 0)
+            same = (self.locations.lanes == own) | (self.locations.lanes < 0)
             if self.operand.space == "tensor" and same.all():
                 texts = [""] * len(texts)  # lane m holds row m
             named = tuple(
@@ -252,7 +257,9 @@ class ValueMatrix:
             return named, columns
         if len(columns) == len(part[1]) <= 16:
             columns = tuple(
-                replace(head, lines=(*head.lines, *self.holders.lane_names(self.holders.lanes[:, column])))
+                replace(
+                    head, lines=(*head.lines, *self.locations.lane_names(self.locations.lanes[:, column]))
+                )
                 for head, column in zip(columns, part[1], strict=True)
             )
         return rows, columns
@@ -282,10 +289,10 @@ def value_matrix(
     op = product_operand(ins, name)
     if name == "A" and ins.structure is not None and nibbles is not None and ins.a.layout is not None:
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        holders = element_locations(ins.a).expanded(positions, ins.k)
+        locations = element_locations(ins.a).expanded(positions, ins.k)
     else:
-        holders = element_locations(op, copy)
-    return ValueMatrix(ins, name, holders, codes, op.dtype.decode(codes))
+        locations = element_locations(op, copy)
+    return ValueMatrix(ins, name, locations, codes, op.dtype.decode(codes))
 
 
 def labels_fit(labels: Sequence[NDArray[Any]], cells: int = _MAX_CELLS, letters: int = _MAX_LETTERS) -> bool:
@@ -333,7 +340,7 @@ def values(
     """A matrix with its numbers in the cells, coloured by lane: of values, of codes, or out of registers.
 
     For sparse instructions "A" is the dense matrix, with dots for what is not stored, and "stored" the
-    compressed one. `shown` puts codes ("hex", "binary") or holders ("lane") into the cells, `colour` is by
+    compressed one. `shown` puts codes ("hex", "binary") or locations ("lane") into the cells, `colour` is by
     "lane", "register", "warp", "value" or "nothing". `lane` puts a lane in focus, `warp` shows the rows of
     one warp, `marked` outlines cells. What is too large for labels becomes a heat map of its values; `rows`
     and `columns` show a part of it. An operand in shared memory is coloured by "core matrix" or by "bank".
@@ -364,9 +371,9 @@ def values(
         return metadata(ins, content, copy, warp=warp, title=title)
     contents = {"matrix": matrix, "codes": codes, "registers": registers}
     numbers = _matrix_of(ins, name, contents, nibbles, copy)
-    holders, whose = numbers.holders, f"{name} of {ins.full_name}"
+    locations, whose = numbers.locations, f"{name} of {ins.full_name}"
     if lane is not None:
-        lane = holders.check_lane(lane)
+        lane = locations.check_lane(lane)
     part = _part(numbers, rows, columns, warp, whose)
     labels = None
     if len(part[0]) * len(part[1]) <= _MAX_CELLS:
@@ -374,18 +381,18 @@ def values(
         if not labels_fit([labels[part[0].start : part[0].stop, part[1].start : part[1].stop]]):
             labels = None
     if colour == "auto":
-        colour = "lane" if holders.present else "core matrix"
+        colour = "lane" if locations.present else "core matrix"
         if labels is None:
             colour = "value"
-    if colour in ("core matrix", "bank") and holders.present:
-        where = "tensor memory" if holders.operand.space == "tensor" else "registers"
+    if colour in ("core matrix", "bank") and locations.present:
+        where = "tensor memory" if locations.operand.space == "tensor" else "registers"
         raise PtxlabError(
             f"colour={quoted(colour)}: {whose} lives in {where}; core matrices and banks are of shared memory"
         )
     outlined = None if marked is None else as_marks(marked, numbers.codes.shape, whose)
     grid = numbers.grid(labels, MatrixStyle(colour, part, lane, outlined))
     notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
-    tensor = holders.operand.space == "tensor"
+    tensor = locations.operand.space == "tensor"
     if labels is not None and shown == "lane" and ins.d.space == "tensor":
         cta = "<CTA>/" if ins.d.ctas > 1 else ""
         notes.append(f"{cta}<lane>:<column> of tensor memory")
@@ -393,9 +400,9 @@ def values(
         notes.append(_SHOWN_NOTES[shown])
     return Picture(
         f"{_TITLES.get(name, name)} of {ins.full_name}",
-        (*notes, *colour_notes(colour, holders.operand.lanes, tensor=tensor)),
+        (*notes, *colour_notes(colour, locations.operand.lanes, tensor=tensor)),
         (grid,),
-        keys=colour_keys(colour, holders.operand.word_count, holders.operand.lanes, tensor=tensor),
+        keys=colour_keys(colour, locations.operand.word_count, locations.operand.lanes, tensor=tensor),
     ).with_title(title)
 
 
@@ -406,7 +413,7 @@ def _part(
     if warp is not None and (rows is not None or columns is not None):
         raise PtxlabError(f"warp={quoted(warp)}: it says which part is shown; so do rows and columns")
     if warp is not None:
-        return numbers.holders.window(warp, whose)
+        return numbers.locations.window(warp, whose)
     down, across = numbers.codes.shape
     return as_part(rows, "rows", down), as_part(columns, "columns", across)
 

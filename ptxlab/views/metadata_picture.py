@@ -61,21 +61,21 @@ def metadata(
     if ins.d.space == "tensor" and selector:
         ins = ins.with_descriptor(selector=selector)
     e = ins.find("E")
-    holders = element_locations(e, selector if e.space == "register" else 0)
+    locations = element_locations(e, selector if e.space == "register" else 0)
     if warp is not None and rows is not None:
         raise PtxlabError(f"warp={quoted(warp)}: it says which rows are shown; so does rows")
     part = as_part(rows, "rows", e.shape[0])
     if warp is not None:
-        part = holders.window(warp, f"E of {ins.full_name}")[0]
+        part = locations.window(warp, f"E of {ins.full_name}")[0]
     codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_array(nibbles, "nibbles"))
     name = f"Metadata E of {ins.full_name}"
     if ins.d.space == "tensor" and len(part) * e.shape[1] > _MAX_LABELS:
-        return _tensor_metadata(ins, holders, codes, part, name).with_title(title)
-    grid = _nibble_grid(ins, structure, holders, codes, selector)
+        return _tensor_metadata(ins, locations, codes, part, name).with_title(title)
+    grid = _nibble_grid(ins, structure, locations, codes, selector)
     notes = [
         f"{structure.title} sparsity: one nibble for {structure.chunk} columns",
         *warp_notes(e, part, warp),
-        _metadata_note(ins, holders, selector),
+        _metadata_note(ins, locations, selector),
     ]
     if codes is not None:
         notes.append("below it the nibble and the columns of A that it keeps")
@@ -83,32 +83,32 @@ def metadata(
         grid = replace(grid, row_groups=())
     grids = [grid.part(part, range(e.shape[1]))]
     if e.space == "register" and e.layout is not None and e.layout.copies > 1:
-        grids.append(lanes_read(holders.lanes[part.start : part.stop], f"{ins.a.holder}s read"))
+        grids.append(lanes_read(locations.lanes[part.start : part.stop], f"{ins.a.holder}s read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 
 
-def _metadata_note(ins: Product, holders: ElementLocations, selector: int) -> str:
+def _metadata_note(ins: Product, locations: ElementLocations, selector: int) -> str:
     """A note that explains the labels: the place of each nibble."""
-    if holders.operand.space == "register":
+    if locations.operand.space == "register":
         return f"T<{ins.a.holder}>: [bits] of its E register, selector {selector}"
-    words = np.unique(holders.words).tolist()
+    words = np.unique(locations.words).tolist()
     columns = f"column {words[0]}" if len(words) == 1 else f"columns {listing(words)}"
-    lane = "CTA/lane" if holders.operand.lanes > LANES else "lane"
+    lane = "CTA/lane" if locations.operand.lanes > LANES else "lane"
     return f"<{lane}>: [bits] of {columns} of tensor memory, selector {selector}"
 
 
 def _nibble_grid(
-    ins: Product, structure: Structure, holders: ElementLocations, codes: NDArray[Any] | None, selector: int
+    ins: Product, structure: Structure, locations: ElementLocations, codes: NDArray[Any] | None, selector: int
 ) -> Grid:
     """All nibbles of an instruction: the place of each and, with `codes`, the columns that it keeps."""
-    rows, chunks = holders.lanes.shape
+    rows, chunks = locations.lanes.shape
 
     def entry(row: int, chunk: int) -> Entry:
-        lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
+        lane, low = int(locations.lanes[row, chunk]), 4 * int(locations.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
-        lines = [f"{holders.lane_label(row, chunk)}: {bits}"]
+        lines = [f"{locations.lane_label(row, chunk)}: {bits}"]
         if ins.d.space == "tensor":
-            (where,) = holders.place(row, chunk)
+            (where,) = locations.place(row, chunk)
         else:
             where = f"{ins.a.holder} {lane}, bits {bits} of E, selector {selector}"
         columns = index_range(chunk * structure.chunk, structure.chunk)
@@ -120,7 +120,7 @@ def _nibble_grid(
             tooltip.append(f"nibble 0b{nibble:04b} keeps columns {kept}")
         return Entry(tuple(lines), lane, "\n".join(tooltip))
 
-    groups = holders.row_groups()
+    groups = locations.row_groups()
     rules = tuple(group.start for group in groups if group.start)
     heads = k_headings("chunk", chunks, structure.chunk)
     grid = uniform_grid((rows, chunks), entry, 1, heads, ("m", ""), name="E", row_rules=rules)
@@ -128,14 +128,14 @@ def _nibble_grid(
 
 
 def _tensor_metadata(
-    ins: TensorInstruction, holders: ElementLocations, codes: NDArray[Any] | None, part: range, name: str
+    ins: TensorInstruction, locations: ElementLocations, codes: NDArray[Any] | None, part: range, name: str
 ) -> Picture:
     """The metadata of these rows as tensor memory holds it, drawn in blocks."""
-    lanes = holders.lanes[part.start : part.stop] % LANES
+    lanes = locations.lanes[part.start : part.stop] % LANES
     window = range(int(lanes.min()), int(lanes.max()) + 1)
     words = None if codes is None or ins.e is None else ins.e.pack_codes(codes)
     picture = tensor_memory(ins, "E", lanes=None if len(part) == ins.m else window, words=words)
-    labelled_rows = _MAX_LABELS // holders.lanes.shape[1] // 8 * 8
+    labelled_rows = _MAX_LABELS // locations.lanes.shape[1] // 8 * 8
     note = f"rows=range(0, {labelled_rows}) shows each nibble"
     return replace(picture, title=name, notes=(*picture.notes, note))
 

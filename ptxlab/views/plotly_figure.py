@@ -251,12 +251,18 @@ def svg_carrier(drawing: Drawing) -> go.Figure:
 def _backgrounds(panel: Panel, theme: Theme) -> dict[str, Any]:
     """The backgrounds as indices into a list of colours, which the heat map shows without blending."""
     grid = panel.grid
-    known = {colour: i for i, colour in enumerate(dict.fromkeys(_shade(cell, theme) for cell in grid.cells))}
+    number_of = {
+        colour: i for i, colour in enumerate(dict.fromkeys(_shade(cell, theme) for cell in grid.cells))
+    }
     z = np.zeros(grid.shape, dtype=np.int16)
     for cell in grid.cells:
-        colour = known[_shade(cell, theme)]
+        colour = number_of[_shade(cell, theme)]
         z[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = colour
-    stops = [(stop, colour) for colour, i in known.items() for stop in (i / len(known), (i + 1) / len(known))]
+    stops = [
+        (stop, colour)
+        for colour, i in number_of.items()
+        for stop in (i / len(number_of), (i + 1) / len(number_of))
+    ]
     hover = [[str(text).replace("\n", "<br>") for text in row] for row in grid.hover]
     return {
         "type": "heatmap",
@@ -264,7 +270,7 @@ def _backgrounds(panel: Panel, theme: Theme) -> dict[str, Any]:
         "y": panel.y,
         "z": z,
         "zmin": -0.5,
-        "zmax": len(known) - 0.5,
+        "zmax": len(number_of) - 0.5,
         "colorscale": stops,
         "showscale": False,
         "text": np.array(hover, dtype=object),

@@ -83,14 +83,14 @@ def _on_values(profile: LaunchProfile) -> list[str]:
 def _evidence(profile: LaunchProfile) -> str:
     from ..simulator.timing.chip_timings import find_timing
 
-    known = find_timing(profile.chip)
-    other = f" An {known.name} is assumed to be the same but for its memory, whose rate is published: "
-    other += "no launch on one was compared."
+    timing = find_timing(profile.chip)
+    assumed = f" An {timing.name} is assumed to be the same but for its memory, whose rate is published: "
+    assumed += "no launch on one was compared."
     return (
-        f"A prediction, not a measurement. Units, caches and memory: measured on an {known.measured}, and "
-        f"fitted to half of the launches of benchmarks.predict.{other if known.same_as else ''} Instructions "
-        "and dependences: the machine code for "
-        f"{known.target}. Assumed: a clock of {profile.clock:,.0f} MHz, {known.launch:g} µs for the launch "
+        f"A prediction, not a measurement. Units, caches and memory: measured on an {timing.measured}, and "
+        f"fitted to half of the launches of benchmarks.predict.{assumed if timing.same_as else ''} "
+        f"Instructions and dependences: the machine code for {timing.target}. "
+        f"Assumed: a clock of {profile.clock:,.0f} MHz, {timing.launch:g} µs for the launch "
         "itself, and data that fits into L2 is there from an earlier one."
     )
 

@@ -382,16 +382,16 @@ def _spaced(columns: int) -> tuple[Header, ...]:
 
 def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
     """A matrix in tensor memory: a cell for what lies there as it is, in the lanes of one warp."""
-    holders = element_locations(op)
+    locations = element_locations(op)
     rows, columns = op.shape
-    down = [0, *(group.start for group in holders.row_groups() if group.start), rows]
+    down = [0, *(group.start for group in locations.row_groups() if group.start), rows]
     down = sorted({*down, *(at for at in range(32, rows, 32))})
-    across = [0, *holders.rules()[1], columns]
+    across = [0, *locations.rules()[1], columns]
     cells = []
     for (top, bottom), (left, right) in itertools.product(pairwise(down), pairwise(across)):
-        first = int(holders.lanes[top, left])
+        first = int(locations.lanes[top, left])
         copies = op.layout.coords()[:, op.start[0] + top, op.start[1] + left, 0] % LANES
-        words = holders.words[top, left:right]
+        words = locations.words[top, left:right]
         cta = f"CTA {first // LANES}, " if op.ctas > 1 else ""
         lines = (
             f"{cta}lanes {', '.join(index_range(int(lane), bottom - top) for lane in copies)}",
@@ -401,13 +401,13 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
         cells.append(Cell(top, left, bottom - top, right - left, lines, tint))
     outlines: tuple[Box, ...] = ()
     if lane is not None:
-        mine = holders.lanes == lane
+        mine = locations.lanes == lane
         outlines = tuple(
             (int(row), int(mine[row].argmax()), 1, int(mine[row].sum()))
             for row in np.flatnonzero(mine.any(axis=1))
         )
     heads = (headers(rows, 16), _spaced(columns))
-    hover = holders.hover_texts()
+    hover = locations.hover_texts()
     return Grid(op.shape, tuple(cells), hover, *heads, op.axes, name=op.name, outlines=outlines)
 
 

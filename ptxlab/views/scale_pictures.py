@@ -187,10 +187,10 @@ def _scale_grids(
     blocks = op.shape[1] if of_a else op.shape[0]
     length, register = ins.k // blocks, "scale-a-data" if of_a else "scale-b-data"
     values = None if scales is None else one_matrix(op, scales)
-    holders = element_locations(op, thread * (4 // blocks) + byte // blocks)
+    locations = element_locations(op, thread * (4 // blocks) + byte // blocks)
 
     def entry(row: int, column: int) -> Entry:
-        lane, element = int(holders.lanes[row, column]), int(holders.elements[row, column])
+        lane, element = int(locations.lanes[row, column]), int(locations.elements[row, column])
         place = op.place(lane, element)
         bits = bit_range(place.low, place.high)
         scaled, block = (f"A[{row}]", column) if of_a else (f"column {column} of B", row)
@@ -208,7 +208,7 @@ def _scale_grids(
         grid = uniform_grid(op.shape, entry, 1, heads, ("m", ""), title, op.name)
     else:
         grid = uniform_grid(op.shape, entry, heads, 1, ("", "n"), title, op.name)
-    lanes = lanes_read(holders.lanes, f"lanes read for {'A' if of_a else 'B'}")
+    lanes = lanes_read(locations.lanes, f"lanes read for {'A' if of_a else 'B'}")
     return replace(grid, new_line=not of_a), lanes
 
 
@@ -259,7 +259,7 @@ def _block_scales(
     ins: TensorInstruction, op: TensorOperand, numbers: NDArray[Any] | None, part: range
 ) -> Grid:
     """The scales of A or of B as a matrix: 32 rows or columns of a block in a cell, or each in its own."""
-    of_a, holders = op.name == "SFA", element_locations(op)
+    of_a, locations = op.name == "SFA", element_locations(op)
     blocks = op.shape[1] if of_a else op.shape[0]
     length = ins.k // blocks
     alone = len(part) * blocks <= _MAX_LABELS and len(part) < (ins.m if of_a else ins.n)
@@ -273,7 +273,7 @@ def _block_scales(
             at = (line, block) if of_a else (block, line)
             scaled = f"A[{line}]" if of_a else f"column {line} of B"
             by = "" if numbers is None else f" by {number_text(numbers[at], 6)}"
-            texts += [f"scales {scaled}, k {index_range(block * length, length)}{by}", *holders.place(*at)]
+            texts += [f"scales {scaled}, k {index_range(block * length, length)}{by}", *locations.place(*at)]
         return "\n".join(texts)
 
     cells = []
@@ -281,7 +281,7 @@ def _block_scales(
     for head, block in product(heads, range(blocks)):
         lines = range(part.start + head.start, part.start + head.start + head.size)
         scales = [(line, block) if of_a else (block, line) for line in lines]
-        text = _place_lines(holders, scales)
+        text = _place_lines(locations, scales)
         if numbers is not None:
             text.append(_span([numbers[at] for at in scales]))
         start, size = head.start // unit, head.size // unit
@@ -296,16 +296,16 @@ def _block_scales(
     return Grid((blocks, places), tuple(cells), tips.T, along, across, ("", "n"), title, op.name)
 
 
-def _place_lines(holders: ElementLocations, places: Sequence[tuple[int, int]]) -> list[str]:
+def _place_lines(locations: ElementLocations, places: Sequence[tuple[int, int]]) -> list[str]:
     """Column and bits of scales that are one below the other in tensor memory; of a single one its lane."""
-    operand, (first, *others) = holders.operand, places
-    cta, lane = divmod(int(holders.lanes[first]), LANES)
-    low = int(holders.elements[first]) * 8 % 32
+    operand, (first, *others) = locations.operand, places
+    cta, lane = divmod(int(locations.lanes[first]), LANES)
+    low = int(locations.elements[first]) * 8 % 32
     of_a = operand.name == "SFA"
     lines = [f"CTA {cta}"] if of_a and operand.ctas > 1 else []
     if not others:
         lines.append(f"lane {lane}")
-    lines += [f"column {holders.words[first]}", bit_range(low, low + 7)]
+    lines += [f"column {locations.words[first]}", bit_range(low, low + 7)]
     return [", ".join(lines)] if of_a and not others else lines
 
 

@@ -72,8 +72,8 @@ class Launch:
     """A random launch: what its warps issue, and how many signals its events take."""
 
     def __init__(self, rng: random.Random) -> None:
-        warps, sms, held = rng.randrange(1, 10), rng.choice((1, 1, 1, 2)), rng.randrange(1, 4)
-        self.shape = Shape(warps, sms, held, rng.randrange(1, 3), rng.randrange(1, 9))
+        warps, sms, resident = rng.randrange(1, 10), rng.choice((1, 1, 1, 2)), rng.randrange(1, 4)
+        self.shape = Shape(warps, sms, resident, rng.randrange(1, 3), rng.randrange(1, 9))
         self.touches: list[Touch] = []
         self.instructions = [random_instruction(rng) for _ in range(rng.randrange(2, 12))]
         spread = rng.choice((0.0, 0.3))
@@ -135,7 +135,7 @@ class Launch:
     def plainly(self) -> tuple[float, list[tuple[float, int]]]:
         """By the plain form: cycles, and time and slot of what the first SM issues."""
         shape = self.shape
-        plain = Replay(self.sample, self.touches, self.events, self.rates, shape.held, shape.total)
+        plain = Replay(self.sample, self.touches, self.events, self.rates, shape.resident, shape.total)
         cycles, issued = plain.run()
         return cycles, [(time, slot) for time, sm, slot in issued if sm == 0]
 

@@ -107,15 +107,15 @@ def hunt(
 
 def _checked_categories(ins: Product, categories: Sequence[str] | None) -> tuple[str, ...]:
     """The categories to search, each once; all of them if none are named."""
-    known = all_categories(ins)
+    allowed = all_categories(ins)
     if categories is None:
-        return known
+        return allowed
     categories = as_names(categories, "categories")
-    unknown = [category for category in categories if category not in known]
+    unknown = [category for category in categories if category not in allowed]
     if not categories:
         unknown = [""]
     if unknown:
-        raise PtxlabError(f"unknown category {quoted(unknown[0])}; {ins.mnemonic} has {listing(known, 20)}")
+        raise PtxlabError(f"unknown category {quoted(unknown[0])}; {ins.mnemonic} has {listing(allowed, 20)}")
     return tuple(dict.fromkeys(categories))
 
 

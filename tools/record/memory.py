@@ -318,20 +318,20 @@ def digest(content: NDArray[np.uint8]) -> str:
 
 def record(path: Path, accesses: Sequence[Access]) -> None:
     """Cycles of these accesses, in 64ths."""
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for access in accesses:
         if access.needs_newer_compiler:
-            found[access.name] = np.load(FOLDER / path.name)[access.name]
+            arrays[access.name] = np.load(FOLDER / path.name)[access.name]
             print(f"{access.name}: as it was, this NVRTC is too old for it")
             continue
         addresses, masks = patterns(access)
         times = cycles(access, addresses, masks)
-        found[access.name] = np.round(times * 64).astype(np.uint16)
+        arrays[access.name] = np.round(times * 64).astype(np.uint16)
         print(
             f"{access.name}: {len(times)} patterns, {times.min():.2f} to {times.max():.2f} cycles", flush=True
         )
     archive = io.BytesIO()
-    np.savez_compressed(archive, **found)
+    np.savez_compressed(archive, **arrays)
     write_atomically(path, archive.getvalue())
 
 

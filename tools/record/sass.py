@@ -274,11 +274,11 @@ def main(newer: bool = False) -> None:
     major, minor = gpu.compiler_version()
     version = f"{major}.{minor}"
     runs = record(newer=newer)
-    known = {ins.mnemonic: ins for ins in forms()}
+    form_of = {ins.mnemonic: ins for ins in forms()}
     kept = {
         (name, target): run
         for (name, target), run in read().items()
-        if name in known and known[name].supports(target) and is_newer(known[name], target) != newer
+        if name in form_of and form_of[name].supports(target) and is_newer(form_of[name], target) != newer
     }
     versions = (compiler(), version) if newer else (version, newer_compiler())
     write_atomically(FILE, write(runs | kept, *versions))

@@ -51,14 +51,14 @@ def page() -> Page:
 @lru_cache(maxsize=1)
 def uses() -> dict[str, list[Lesson]]:
     """By word, the lessons whose prose uses it, in order."""
-    found: dict[str, list[Lesson]] = {name: [] for name in terms()}
+    lessons_of: dict[str, list[Lesson]] = {name: [] for name in terms()}
     for lesson in LESSONS:
         notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
         prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
         for term in terms().values():
             if lesson.number and term.means_this_in(lesson) and term.pattern.search(prose):
-                found[term.name].append(lesson)
-    return found
+                lessons_of[term.name].append(lesson)
+    return lessons_of
 
 
 def with_notes(cells: Sequence[str], lesson: Lesson) -> list[str]:

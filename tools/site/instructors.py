@@ -77,7 +77,7 @@ def questions(lesson: Lesson) -> list[tuple[str, str]]:
 def hints(lesson: Lesson) -> list[tuple[str, str]]:
     """Exercises of a lesson, and what their checks reply to a known wrong answer, where that is one text."""
     source = Path(exercises.__file__).with_name(f"{module_name(lesson.slug)}.py").read_text(encoding="utf-8")
-    found = []
+    pairs = []
     for function in ast.parse(source).body:
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -91,7 +91,7 @@ def hints(lesson: Lesson) -> list[tuple[str, str]]:
         ]
         for node in ast.walk(function) if names else ():
             if isinstance(node, ast.Dict):
-                found += [
+                pairs += [
                     (str(names[0]), value.value)
                     for key, value in zip(node.keys, node.values, strict=True)
                     if isinstance(key, ast.Call)
@@ -100,7 +100,7 @@ def hints(lesson: Lesson) -> list[tuple[str, str]]:
                     and isinstance(value, ast.Constant)
                     and isinstance(value.value, str)
                 ]
-    return found
+    return pairs
 
 
 def _of_different_exercises(found: list[tuple[str, str]]) -> list[tuple[str, str]]:

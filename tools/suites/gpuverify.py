@@ -177,9 +177,9 @@ def _claim(name: str, text: str) -> tuple[str | None, str]:
     for start, kind in _CLAIMS.items():
         if f"{name}/".startswith(start):
             return kind, "" if kind else _ALL_INPUTS
-    said = " ".join(line for line in head[2:] if line.startswith("//")).lower()
+    claim = " ".join(line for line in head[2:] if line.startswith("//")).lower()
     for words, kind in _WORDS:
-        if re.search(words, said):
+        if re.search(words, claim):
             return kind, "" if kind else _ALL_INPUTS
     return None, _ALL_INPUTS
 

@@ -50,20 +50,20 @@ def split_arguments(text: str) -> list[str]:
 
 def parameters_of(text: str) -> list[Parameter]:
     """Those of a list such as ``float* x, int n``."""
-    found = []
+    parameters = []
     for part in split_arguments(text):
         pointer = re.fullmatch(r"(.*?)\(\s*\*\s*(\w+)\s*\)\s*\[.*", part)  # to an array
         part = f"{pointer[1]}* {pointer[2]}" if pointer else part
         plain = " ".join(_QUALIFIERS.sub(" ", part.split("=")[0]).split())
         match = re.fullmatch(r"(.*?)([\s*&]*)(\w+)\s*((?:\[[^\]]*\])*)", plain)
         if match is None:
-            found.append(Parameter(plain, False, ""))
+            parameters.append(Parameter(plain, False, ""))
             continue
         kind, star, name, brackets = match.groups()
         if not kind:  # a type without a name
             kind, name = name, ""
-        found.append(Parameter(kind.strip(), "*" in star or bool(brackets), name))
-    return found
+        parameters.append(Parameter(kind.strip(), "*" in star or bool(brackets), name))
+    return parameters
 
 
 def element_of(kind: str) -> Any:

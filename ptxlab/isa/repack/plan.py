@@ -224,11 +224,11 @@ class Repack:
         slots = source.shape[1]
         order = np.argsort(source.ravel(), kind="stable")
         copies = source.size // (self.source_endpoint.shape[0] * self.source_endpoint.shape[1])
-        holders = order.reshape(-1, copies)[target]  # [lanes, slots, copies]
-        own = holders // slots == np.arange(len(target))[:, None, None]
-        warp = holders // slots // _WARP == np.arange(len(target))[:, None, None] // _WARP
+        candidates = order.reshape(-1, copies)[target]  # [lanes, slots, copies]
+        own = candidates // slots == np.arange(len(target))[:, None, None]
+        warp = candidates // slots // _WARP == np.arange(len(target))[:, None, None] // _WARP
         best = np.argmax(2 * own + warp, axis=-1)
-        chosen = np.take_along_axis(holders, best[..., None], axis=-1)[..., 0]
+        chosen = np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0]
         return chosen // slots, chosen % slots
 
     @cached_property

@@ -68,8 +68,8 @@ def _float_to_integer(op: Opcode) -> Function:
             top = float(limits.max)  # 2^63 or 2^64, which the type does not hold
             inside = (number >= float(limits.min)) & (number < top)
             upper = (number >= 2.0**63) & inside
-            near = np.where(inside, np.where(upper, number - 2.0**63, number), 0.0)
-            result = near.astype(np.int64).view(raw) + np.where(upper, raw.type(1 << 63), raw.type(0))
+            in_range = np.where(inside, np.where(upper, number - 2.0**63, number), 0.0)
+            result = in_range.astype(np.int64).view(raw) + np.where(upper, raw.type(1 << 63), raw.type(0))
             beyond = np.where(number > 0, raw.type(limits.max), np.array(limits.min).astype(to).view(raw))
             result = np.where(inside, result, beyond)
         return np.where(form.is_nan(a), for_nan, result)

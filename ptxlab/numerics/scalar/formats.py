@@ -175,9 +175,9 @@ class Format:
 
 def _to_bfloat16(values: Array) -> Array:
     """bf16 codes of float64 values, rounded to nearest even by way of float32 rounded to odd."""
-    near = values.astype(np.float32)
-    codes, lost = near.view(np.uint32), values - near
-    inexact_even = (lost != 0) & (codes & np.uint32(1) == 0) & np.isfinite(near)
+    nearest = values.astype(np.float32)
+    codes, lost = nearest.view(np.uint32), values - nearest
+    inexact_even = (lost != 0) & (codes & np.uint32(1) == 0) & np.isfinite(nearest)
     if inexact_even.any():
         inward = (lost < 0) != (values < 0)
         codes = np.where(inexact_even, codes + np.where(inward, np.uint32(0xFFFFFFFF), np.uint32(1)), codes)

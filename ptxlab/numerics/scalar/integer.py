@@ -214,10 +214,10 @@ def shift_right(a: Array, amount: Array, bits: int, is_signed: bool = False) -> 
     small = amount.size and amount.max() < bits
     if small and not is_signed:
         return np.asarray(a >> amount.astype(dtype, copy=False))
-    near = amount if small else np.minimum(amount, np.uint32(bits - 1))
+    count = amount if small else np.minimum(amount, np.uint32(bits - 1))
     if is_signed:
-        return np.asarray((a.view(signed(bits)) >> near.astype(signed(bits))).view(dtype))
-    return np.asarray(np.where(amount >= bits, dtype.type(0), a >> near.astype(dtype)))
+        return np.asarray((a.view(signed(bits)) >> count.astype(signed(bits))).view(dtype))
+    return np.asarray(np.where(amount >= bits, dtype.type(0), a >> count.astype(dtype)))
 
 
 def shift(op: Opcode) -> Function:

@@ -148,5 +148,7 @@ def operation(opcode: str) -> ScalarOperation | None:
         return None
     texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]
     same_name = [text for text in texts if text.split(".")[0] == parts.name]
-    near = difflib.get_close_matches(opcode, same_name, 3, 0)
-    raise PtxlabError(f"{quoted(opcode)}: no instruction is spelled so; similar ones are {', '.join(near)}")
+    similar = difflib.get_close_matches(opcode, same_name, 3, 0)
+    raise PtxlabError(
+        f"{quoted(opcode)}: no instruction is spelled so; similar ones are {', '.join(similar)}"
+    )

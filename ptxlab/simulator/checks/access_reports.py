@@ -133,23 +133,28 @@ class AccessReports:
 
     def _unacquired(self, conflict: Conflict, is_stale: bool) -> Violation:
         touch, warp, lanes = conflict.touch, conflict.thread >> 5, self.clocks.batch.block_lanes
-        near = conflict.thread // lanes == conflict.partner // lanes
+        in_one_block = conflict.thread // lanes == conflict.partner // lanes
         scopes = (self.clocks.flags.in_block, self.clocks.flags.everywhere)
-        read = [flags.was_told[warp] or flags.read_flag[warp] for flags in (scopes if near else scopes[1:])]
+        read = [
+            flags.was_told[warp] or flags.read_flag[warp]
+            for flags in (scopes if in_one_block else scopes[1:])
+        ]
         time = int(max(read))
         flag = self.clocks.time.instruction_at(time)
         span = self._span(touch, conflict.first_pair)
         partner = f"warp {conflict.partner % lanes // 32}"
-        if not near:
+        if not in_one_block:
             partner = f"block {self._block_name(conflict.partner // lanes)}"
         action = _action(conflict, partner, conflict.other_verb)
         reading = "the flag" if flag is None else f"the flag in {line_text(flag)}"
         cause = "no fence comes after the read of the flag"
-        remedy = f"put {'__threadfence_block()' if near else '__threadfence()'} after the read of the flag"
+        remedy = (
+            f"put {'__threadfence_block()' if in_one_block else '__threadfence()'} after the read of the flag"
+        )
         if flag is not None:
             remedy += f" in {line_name(flag)}, or read it with .acquire"
         narrow = int(self.clocks.flags.in_block.fenced[warp])
-        fence = self.clocks.time.instruction_at(narrow) if narrow > time and not near else None
+        fence = self.clocks.time.instruction_at(narrow) if narrow > time and not in_one_block else None
         if fence is not None:
             cause = f"the fence in {line_text(fence)}, after the read of the flag, is for one block"
             remedy = f"use __threadfence() in {line_name(fence)}"
@@ -264,19 +269,22 @@ class AccessReports:
         if conflict.other_verb != "wrote" or partner < 0:
             return None
         lanes = clocks.batch.block_lanes
-        near = conflict.thread // lanes == conflict.partner // lanes
-        flags, reader = clocks.flags.in_block if near else clocks.flags.everywhere, conflict.thread >> 5
+        in_one_block = conflict.thread // lanes == conflict.partner // lanes
+        flags, reader = (
+            clocks.flags.in_block if in_one_block else clocks.flags.everywhere,
+            conflict.thread >> 5,
+        )
         wrote, read = flags.wrote_flag[partner] > when, flags.read_flag[reader] > when
         flag = clocks.time.instruction_at(int(flags.read_flag[reader]))
         # between blocks any atomic operation may be one; in a block they mostly count something
         is_lock = flag is not None and (flag.parts[0] == "ld" or "cas" in flag.parts or "exch" in flag.parts)
-        if wrote and read and flags.fenced[partner] < when and (is_lock or not near):
+        if wrote and read and flags.fenced[partner] < when and (is_lock or not in_one_block):
             narrow = clocks.time.instruction_at(int(clocks.flags.in_block.fenced[partner]))
-            if not near and clocks.flags.in_block.fenced[partner] > when and narrow is not None:
+            if not in_one_block and clocks.flags.in_block.fenced[partner] > when and narrow is not None:
                 return Remedy(f"use __threadfence() in {line_name(narrow)}: the fence there is for one block")
             place = f"between {line_name(conflict.other)} and the lock or flag after it"
             return Remedy(f"put __threadfence() {place}")
-        if near or not flags.any_published:
+        if in_one_block or not flags.any_published:
             return None
         block, warp = divmod(partner, lanes // 32)
         published = flags.published.reshape(-1, lanes // 32)[block]

@@ -128,9 +128,9 @@ class DoubtfulValues(Observer):
         if id(uses) in self._watched:
             return
         self._watched.add(id(uses))
-        for known, keys in ((self._used, uses.uses), (self._decided, uses.decisions)):
+        for times_of_uses, keys in ((self._used, uses.uses), (self._decided, uses.decisions)):
             for key in keys:
-                known.setdefault(key, np.zeros(self._batch.size, dtype=np.int64))
+                times_of_uses.setdefault(key, np.zeros(self._batch.size, dtype=np.int64))
 
     def were_used(self, uses: LoadUses, threads: NDArray[Any], times: NDArray[Any]) -> bool:
         """Whether one of the threads has used the value of a load after a time, each its own."""

@@ -142,9 +142,9 @@ class RegisterCheck(Observer):
             lacking = missing.max(axis=1)
             group = int(np.flatnonzero(lacking)[0])
             ours = threads.indices[lacking[threads.indices // lanes]]
-            away = np.flatnonzero(missing[group])
-            warp = int(away[0]) // 32
-            names = lanes_text([int(lane) % 32 for lane in away if lane // 32 == warp])
+            absent = np.flatnonzero(missing[group])
+            warp = int(absent[0]) // 32
+            names = lanes_text([int(lane) % 32 for lane in absent if lane // 32 == warp])
             self._report.add(self._batch, Violation(
                 "lanes missing", instruction, ours,
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
@@ -166,13 +166,13 @@ class RegisterCheck(Observer):
         for event in events:
             ours = event.threads[partial[event.threads >> 5]]
             if len(ours):
-                away = warps[missing & (groups == groups[ours[0] >> 5])] % lanes // 32
-                numbers = ", ".join(map(str, away.tolist()))
-                names, do = (f"warps {numbers}", "do") if len(away) > 1 else (f"warp {numbers}", "does")
+                absent = warps[missing & (groups == groups[ours[0] >> 5])] % lanes // 32
+                numbers = ", ".join(map(str, absent.tolist()))
+                names, verb = (f"warps {numbers}", "do") if len(absent) > 1 else (f"warp {numbers}", "does")
                 self._report.add(self._batch, Violation(
                     "lanes missing", event.instruction, ours,
                     f"{{who}} execute{{s}} {event.instruction.opcode}, but {names} of the same warpgroup "
-                    f"{do} not",
+                    f"{verb} not",
                     remedy="let all warps of the warpgroup execute it",
                 ))  # fmt: skip
 

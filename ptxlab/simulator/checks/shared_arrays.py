@@ -85,10 +85,10 @@ class SharedArrays(Observer):
     ) -> None:
         start = int(access.addresses[outside[0]])
         last = start + access.width - 1
-        near = min(limits, key=lambda array: abs(start - array.start))
-        name, offset = plain_name(near.name), start - near.start
+        nearest = min(limits, key=lambda array: abs(start - array.start))
+        name, offset = plain_name(nearest.name), start - nearest.start
         place = f"byte {offset} of {name}" if offset >= 0 else f"the byte {-offset} before {name}"
-        size = near.end - near.start
+        size = nearest.end - nearest.start
         beyond = next((array for array in self._arrays if array.start <= last and start < array.end), None)
         other = "" if beyond is None or beyond in limits else f", in {plain_name(beyond.name)}"
         violation = Violation(

@@ -26,8 +26,8 @@ _WITH_CARRY = ("addc", "subc", "madc")
 
 def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
     """An instruction of `ptxlab.numerics.scalar`."""
-    known = operation(instruction.opcode)
-    if known is None:
+    scalar_operation = operation(instruction.opcode)
+    if scalar_operation is None:
         name = instruction.parts[0]
         if name in {*names(), *(parts[0] for parts in BUILDERS), *NOT_SIMULATED}:
             raise unsupported(instruction)
@@ -37,29 +37,29 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "rs" in parts and isinstance(sources[0], Vector):
         sources[:1] = sources[0].items
     carries = "cc" in parts or parts[0] in _WITH_CARRY
-    least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
-    if not least <= len(sources) <= len(known.sources):
+    least = len(scalar_operation.sources) - scalar_operation.optional - (parts[0] in _WITH_CARRY)
+    if not least <= len(sources) <= len(scalar_operation.sources):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
-    count = len(known.results)
+    count = len(scalar_operation.results)
     if isinstance(destination, Pair) and count == 1:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} has one result, found two")
     for operands, types in (
-        (pair_of(destination), known.registers[:count]),
-        (sources, known.registers[count:]),
+        (pair_of(destination), scalar_operation.registers[:count]),
+        (sources, scalar_operation.registers[count:]),
     ):
         for operand, type_name in zip(operands, types, strict=False):
             if isinstance(operand, Register):
                 check_type(operand, instruction, accepted(type_name))
     reads = tuple(
         _reader(source, bits_of(dtype), instruction, context)
-        for source, dtype in zip(sources, known.sources, strict=False)
+        for source, dtype in zip(sources, scalar_operation.sources, strict=False)
     )
-    function = known.function
+    function = scalar_operation.function
     if instruction.opcode in DIVISIONS and context.is_constant(sources[1]):
         function = division(instruction.opcode, constant=True)
     if carries:
         return _with_carry(instruction, function, reads, writer(destination, instruction))
-    if isinstance(destination, Pair) or len(known.results) > 1:
+    if isinstance(destination, Pair) or len(scalar_operation.results) > 1:
         return _two_results(instruction, function, reads, destination)
     kind = next((part for part in parts[1:] if type_bits(part) is not None), "")
     write = writer(destination, instruction, kind.startswith("s"))
@@ -98,10 +98,10 @@ def product(instruction: PtxInstruction, context: Context, place: int) -> Machin
     bits = type_bits(instruction.parts[-1]) or 32
     left, right = readers(sources, bits, instruction, context)
     write = writer(destination, instruction)
-    known = operation(instruction.opcode)
-    if known is None:
+    scalar_operation = operation(instruction.opcode)
+    if scalar_operation is None:
         raise unsupported(instruction)
-    multiply, factors = known.function, None
+    multiply, factors = scalar_operation.function, None
     if instruction.opcode in DIVISIONS:
         constant = context.is_constant(sources[1])
         multiply = division(instruction.opcode, constant)
@@ -127,10 +127,10 @@ def fused_sum(
     bits = type_bits(qualifiers[-1]) or 32
     addend = reader(sources[1 - contraction.position], bits, instruction, context)
     write = writer(destination, instruction)
-    known = operation(".".join(["fma", "rn", *qualifiers]))
-    if known is None:
+    scalar_operation = operation(".".join(["fma", "rn", *qualifiers]))
+    if scalar_operation is None:
         raise unsupported(instruction)
-    function = known.function
+    function = scalar_operation.function
     sign, zero = UNSIGNED[bits].type(_SIGNS[qualifiers[-1]]), UNSIGNED[bits].type(0)
     subtracts_product = name == "sub" and contraction.position == 1
     product_sign = sign if contraction.negative != subtracts_product else zero

@@ -370,7 +370,7 @@ def _reduced(
     instruction: PtxInstruction, tensor: TensorMap, reduction: str, old: NDArray[Any], values: NDArray[Any]
 ) -> NDArray[Any]:
     if reduction not in _REDUCTIONS.get(tensor.data_type, ()):
-        types = [operand_type for operand_type, known in _REDUCTIONS.items() if reduction in known]
+        types = [operand_type for operand_type, reductions in _REDUCTIONS.items() if reduction in reductions]
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} is an illegal instruction with elements of type "
             f"{tensor.data_type}; .{reduction} takes {listing(types, 8)}"

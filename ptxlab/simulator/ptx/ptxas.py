@@ -408,7 +408,7 @@ def sign_fills(function: Function) -> dict[int, SignFill]:
     >>> sign_fills(read_ptx(text).functions["k"])
     {0: SignFill(position=40)}
     """
-    found: dict[int, SignFill] = {}
+    fills: dict[int, SignFill] = {}
     numbers: dict[int, int] | None = None
     for instruction in function.instructions:
         if instruction.opcode != "bfe.s32" or not isinstance(instruction.operands[1], Register):
@@ -416,8 +416,8 @@ def sign_fills(function: Function) -> dict[int, SignFill]:
         numbers = constants(function) if numbers is None else numbers
         position, length = (_number(operand, numbers) & 0xFF for operand in instruction.operands[2:4])
         if position >= 32 and length:
-            found[instruction.index] = SignFill(position)
-    return found
+            fills[instruction.index] = SignFill(position)
+    return fills
 
 
 #: What tells a value from others: the instruction that computes it, or a register and a block that reads it.
@@ -461,7 +461,7 @@ def rotations(function: Function) -> dict[int, Rotation]:
     writes = Counter(register for instruction in instructions for register in instruction.effects[1])
     values: dict[int, _Value] = {}  # of registers that are written once
     shifts: dict[_Value, _Shift] = {}
-    found: dict[int, Rotation] = {}
+    pairs_of_shifts: dict[int, Rotation] = {}
     for start, end in basic_blocks(function).items():
         local: dict[int, _Value] = {}  # of registers that this block has written
         for instruction in instructions[start:end]:
@@ -484,11 +484,11 @@ def rotations(function: Function) -> dict[int, Rotation]:
                 operands = [shifts[source] for source in sources if source in shifts]
                 if len(operands) == 2 and _becomes_rotate(instruction.parts[0], *operands):
                     left = [operand.kind for operand in operands].index("left")
-                    found[instruction.index] = Rotation(left, operands[left].amount)
+                    pairs_of_shifts[instruction.index] = Rotation(left, operands[left].amount)
             written = instruction.effects[1]
             local.update(dict.fromkeys(written, result))
             values.update((register, result) for register in written if writes[register] == 1)
-    return found
+    return pairs_of_shifts
 
 
 def _number(operand: object, numbers: dict[int, int]) -> int:

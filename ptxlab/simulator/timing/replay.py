@@ -153,7 +153,7 @@ class Shape(NamedTuple):
 
     warps: int  # of a block
     cluster: int  # blocks
-    held: int  # clusters that run at a time
+    resident: int  # clusters that run at a time
     samples: int  # clusters of the sample
     total: int  # clusters to run
 
@@ -223,7 +223,7 @@ def _state(
     shape: Shape, rates: Rates, program: Program, touches: Touches
 ) -> tuple[_Warps, _Units, _Clusters]:
     """An SM, or those of a cluster, without blocks."""
-    slots, sms, held = shape.cluster * shape.held * shape.warps, shape.cluster, shape.held
+    slots, sms, resident = shape.cluster * shape.resident * shape.warps, shape.cluster, shape.resident
     entries = max(int(rates.queue), int(rates.load_queue))
 
     def integers(*sizes: int, value: int = 0) -> Integers:
@@ -270,10 +270,10 @@ def _state(
     )
     events = program.events.shape[1] + 1
     clusters = _Clusters(
-        remaining=integers(held, events),
-        happened=numbers(held, events),
-        alive=integers(held),
-        free=numbers(held),
+        remaining=integers(resident, events),
+        happened=numbers(resident, events),
+        alive=integers(resident),
+        free=numbers(resident),
     )
     return warps, units, clusters
 
@@ -293,8 +293,8 @@ def replay(
     begun = done = written = 0
     next_start = now = 0.0
     while done < shape.total:
-        if begun - done < shape.held and begun < shape.total:
-            for position in range(shape.held):
+        if begun - done < shape.resident and begun < shape.total:
+            for position in range(shape.resident):
                 if clusters.alive[position] == 0 and begun < shape.total:
                     next_start = max(next_start, clusters.free[position])
                     _start(position, begun % shape.samples, next_start, shape, program, warps, clusters)
@@ -351,7 +351,7 @@ def replay(
         )
         if warps.step[slot] >= warps.last[slot]:
             warps.ready[slot] = _NEVER
-            position = slot // shape.warps % shape.held
+            position = slot // shape.warps % shape.resident
             clusters.alive[position] -= 1
             if clusters.alive[position] == 0:
                 if done < len(outcome.ends):
@@ -375,7 +375,7 @@ def _start(
     """A cluster of the sample starts."""
     for rank in range(shape.cluster):
         for warp in range(shape.warps):
-            slot = (rank * shape.held + position) * shape.warps + warp
+            slot = (rank * shape.resident + position) * shape.warps + warp
             number = (sample * shape.cluster + rank) * shape.warps + warp
             warps.step[slot] = program.first[number]
             warps.last[slot] = program.last[number]
@@ -409,8 +409,8 @@ def _choose(
     until = warps.until
     chosen = -1
     chosen_time = chosen_since = _NEVER
-    first = sm * shape.held * shape.warps
-    for slot in range(first + part, first + shape.held * shape.warps, 4):
+    first = sm * shape.resident * shape.warps
+    for slot in range(first + part, first + shape.resident * shape.warps, 4):
         if warps.ready[slot] >= _NEVER:
             continue
         step = warps.step[slot]
@@ -597,7 +597,7 @@ def _issue(
     if kind in (SHARED, LOAD, STORE, COPY):
         units.next_time[sm, :] = -1.0  # all sub-partitions share shared memory and L1
     if touch >= 0:
-        position = slot // shape.warps % shape.held
+        position = slot // shape.warps % shape.resident
         for link in range(touches.signals[touch], touches.waits[touch]):
             event = touches.linked[link]
             clusters.remaining[position, event] -= 1

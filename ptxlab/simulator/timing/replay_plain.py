@@ -106,13 +106,13 @@ class Replay:
         touches: Sequence[Touch],
         events: Sequence[int],
         rates: Rates,
-        held: int,
+        resident: int,
         total: int,
     ) -> None:
         self.sample, self.touches, self.events, self.rates, self.total = sample, touches, events, rates, total
         self.sms = [Sm(rates) for _ in sample[0]]
-        self.places: list[Cluster | None] = [None] * held
-        self.free = [0.0] * held  # when a place may take its next cluster
+        self.places: list[Cluster | None] = [None] * resident
+        self.free = [0.0] * resident  # when a place may take its next cluster
         self.begun = 0
         self.next_start = self.drained = 0.0
         self.fetched: dict[int, float] = {}  # when L1 has what a touch fetches
