@@ -69,7 +69,8 @@ html_css_files = ["pictures.css", "site.css"]
 html_js_files = [
     "site.js",
     ("saved_pictures.js", {"type": "module"}),
-]  # tools/site/build.py writes the second
+    ("sixteen_products.js", {"type": "module"}),
+]  # tools/site/build.py writes the modules
 html_copy_source = False
 html_use_index = html_domain_indices = False  # the search finds names as well
 html_show_sourcelink = False

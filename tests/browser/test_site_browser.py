@@ -65,7 +65,9 @@ def test_pages_run_no_script_that_they_did_not_bring(site: Path) -> None:
 def test_start_page(visit: Any) -> None:
     page = visit("index.html")
     assert page.locator("h1").inner_text().startswith("ptxlab")
-    assert page.locator("img.hero-picture").evaluate("image => image.naturalWidth") > 500
+    page.locator(".ptx-sixteen .ptx-slider").press("End")
+    assert "two chips, two answers" in page.locator(".ptx-sixteen-caption").inner_text()
+    assert page.get_by_role("link", name="Start lesson 00 here").get_attribute("href").startswith("lite/")
     page.set_viewport_size({"width": 390, "height": 844})
     button = page.get_by_role("button", name="Answer").bounding_box()
     assert button["x"] + button["width"] <= 390

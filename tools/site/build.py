@@ -15,6 +15,7 @@ from urllib.parse import quote
 import plotly
 
 from ptxlab.cli.ask import EXAMPLES
+from ptxlab.course.sixteen_products import page_part
 from ptxlab.explorer.bundle import script, sheets
 
 from ..web import restrict
@@ -63,34 +64,46 @@ def _assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
         for page in reference.glob("*.md"):
             page.write_text(_shortened(page.read_text(encoding="utf-8")), encoding="utf-8")
     index = source / "index.md"
-    index.write_text(_with_search_box(index.read_text(encoding="utf-8"), web), encoding="utf-8")
+    index.write_text(_with_scene(index.read_text(encoding="utf-8"), web), encoding="utf-8")
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     static = source / "_static"
     shutil.copyfile(plotly_js, static / "plotly.min.js")
     (static / "saved_pictures.js").write_text(script("saved_pictures"), encoding="utf-8")
-    (static / "pictures.css").write_text(sheets("timeline", "pictures"), encoding="utf-8")
+    (static / "sixteen_products.js").write_text(script("sixteen_products_page"), encoding="utf-8")
+    (static / "pictures.css").write_text(sheets("timeline", "pictures", "products"), encoding="utf-8")
 
 
-def _with_search_box(text: str, web: bool) -> str:
-    """The front page; with `web` it has a search box, which opens the answer in try/."""
+def _with_scene(text: str, web: bool) -> str:
+    """The front page, with the products that one plays and edits; with `web`, what opens in this tab, too."""
     links = "\n".join(
         f'<a href="try/index.html?ask={quote(example)}"><code>{html.escape(example)}</code></a>'
         for example in EXAMPLES
     )
-    box = f"""\
-```{{raw}} html
+    ask = f"""
 <form class="ask" action="try/index.html" role="search">
 <label>Ask <input name="ask" required placeholder="{html.escape(EXAMPLES[0])}" autocapitalize="off"></label>
 <button>Answer</button>
 </form>
-<p class="ask-examples">{links}</p>
-<p>Or <a href="try/index.html">open the Explorer in this tab</a>: there is nothing to install.</p>
+<p class="ask-examples">{links}</p>"""
+    ways = {
+        "Try it": "try/index.html",
+        "Start lesson 00 here": "lite/notebooks/index.html?path=00-start-here.ipynb",
+    }
+    if not web:
+        ways = {"Read lesson 00": "course/00-start-here.html"}
+    buttons = "".join(f'<a class="way-on" href="{address}">{name}</a>' for name, address in ways.items())
+    scene = f"""\
+```{{raw}} html
+{page_part()}
+<p class="ways-on">{buttons}</p>{ask if web else ""}
 ```"""
-    before, marker, after = text.partition("% The search box stands here in a site with try/ (make web).\n")
-    assert marker, "docs/index.md lacks the comment that marks the place of the search box"
-    return f"{before}{box if web else ''}\n{after}"
+    before, marker, after = text.partition(
+        "% Sixteen products, one cell: the scene and its buttons stand here.\n"
+    )
+    assert marker, "docs/index.md lacks the comment that marks the place of the scene"
+    return f"{before}{scene}\n{after}"
 
 
 def _shortened(text: str) -> str:

@@ -19,6 +19,7 @@ import plotly.io
 from IPython.core.getipython import get_ipython
 from plotly.io.base_renderers import MimetypeRenderer
 
+from ptxlab.course.sixteen_products import SixteenProducts, page_part
 from ptxlab.course.slider import Slider
 from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
@@ -115,7 +116,12 @@ def install(notebook: str) -> None:
         return {"text/html": page}
 
     formatter.mimebundle_formatter.for_type(TimelineWidget, timeline)
+
+    def products(widget: SixteenProducts, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": page_part()}
+
     formatter.mimebundle_formatter.for_type(Slider, slider)
+    formatter.mimebundle_formatter.for_type(SixteenProducts, products)
     formatter.formatters["text/html"].for_type(Progress, links_to_pages)
     plotly.io.renderers["site"] = _PlotlyData()
     plotly.io.renderers.default = "site"

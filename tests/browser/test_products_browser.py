@@ -1,0 +1,131 @@
+"""Sixteen products, one cell: the page adds as the chips do, plays to its end, and takes other numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab.course.sixteen_products import page_part
+from ptxlab.explorer.bundle import script, sheets
+
+INS = ptxlab.instruction("mma.m16n8k16.f32.f16")
+CHIPS = ("sm_90", "sm_80")
+COMPUTE = """([A, B]) => {
+  const { products } = document.querySelector(".sixteen-products");
+  products.scene = { ...products.scene, A, B };
+  products.compute();
+  return products.results.map((numbers) => [...numbers]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    page = tmp_path_factory.mktemp("products") / "page.html"
+    page.write_text(
+        '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<style>{sheets('timeline', 'products')}</style><body>{page_part()}"
+        f'<script type="module">{script("sixteen_products_page")}</script>',
+        encoding="utf-8",
+    )
+    return Path(page).as_uri()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    page = browser.new_page(viewport={"width": 1200, "height": 720}, reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address)
+    page.wait_for_function("document.querySelector('.sixteen-products').products")
+    yield page
+    page.close()
+    assert errors == []
+
+
+def values(page: Any, name: str) -> np.ndarray[Any, Any]:
+    shown = page.evaluate("name => document.querySelector('.sixteen-products').products.scene[name]", name)
+    return np.array(shown)
+
+
+@pytest.mark.parametrize("kind", ["any bits", "close", "subnormal", "sparse"])
+def test_the_page_adds_as_the_chips_do(page: Any, kind: str) -> None:
+    random = np.random.default_rng(0)
+
+    def numbers(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        codes = random.integers(0, 1 << 16, shape, dtype=np.uint16)
+        if kind == "subnormal":
+            codes &= np.uint16(0x8FFF)
+        if kind == "close":
+            codes = (codes & 0x83FF) | random.integers(13, 18, shape, dtype=np.uint16) << 10
+        found = codes.view(np.float16)
+        if kind == "sparse":
+            found = np.where(random.random(shape) < 0.8, np.float16(0), found)
+        return np.where(np.isfinite(found), found, np.float16(1))
+
+    for _ in range(4):
+        A, B = numbers(INS.a.shape), numbers(INS.b.shape)
+        shown = page.evaluate(COMPUTE, [A.astype(float).tolist(), B.astype(float).tolist()])
+        for chip, numbers_of_chip in zip(CHIPS, shown, strict=True):
+            packed = INS.a.pack(A), INS.b.pack(B), INS.c.pack(np.zeros(INS.c.shape, np.float32))
+            expected = INS.d.unpack(INS.emulate(*packed, model=chip)).astype(float).ravel()
+            assert np.array_equal(np.array(numbers_of_chip) + 0.0, expected + 0.0)
+
+
+def test_it_plays_to_two_answers(page: Any) -> None:
+    caption, slider = page.locator(".ptx-sixteen-caption"), page.locator(".ptx-slider")
+    assert "32 threads" in caption.inner_text()
+    slider.press("ArrowRight")
+    assert caption.inner_text().startswith("Column 0 of A times row 0 of B")
+    slider.press("End")
+    answers = {float(INS(values(page, "A"), values(page, "B"), model=chip)[3, 5]) for chip in CHIPS}
+    assert answers == {6.078125, 6.0625}
+    assert "6.0625" in caption.inner_text() and "two chips, two answers" in caption.inner_text()
+    slider.press("ArrowLeft")
+    assert "D[3][5] = 6.078125. The exact sum is 6.08984375." in caption.inner_text()
+
+
+def test_a_number_can_be_changed_and_what_is_wrong_stays(page: Any) -> None:
+    grid = page.evaluate("document.querySelector('.sixteen-products').products.layout.grids(0).A")
+    place, field = grid["place"], page.locator(".ptx-sixteen-field")
+    x, y = place["x"] + 2.5 * grid["width"], place["y"] + 7.5 * grid["height"]
+    page.locator("canvas").click(position={"x": x, "y": y})
+    assert field.get_attribute("aria-label") == "A[7][2]"
+    field.fill("7e9")
+    field.press("Enter")
+    assert field.input_value() == "7e9" and "65504" in field.get_attribute("title")
+    field.fill("-1.3")
+    field.press("Enter")
+    page.wait_for_selector(".ptx-sixteen[data-computed='8']")
+    A = values(page, "A")
+    assert A[7, 2] == float(np.float16(-1.3))
+    shown = page.evaluate("[...document.querySelector('.sixteen-products').products.results[0]]")
+    assert np.array_equal(np.array(shown).reshape(16, 8), INS(A, values(page, "B"), model="sm_90"))
+    assert field.is_hidden()
+
+
+def test_a_factor_of_the_cell_can_be_changed(page: Any) -> None:
+    page.locator(".ptx-slider").press("End")
+    assert "Change a factor" in page.locator(".ptx-sixteen-caption").inner_text()
+    place = page.evaluate("document.querySelector('.sixteen-products').products.layout.closeUp")
+    page.locator("canvas").click(position={"x": place["x"] + 8, "y": place["y"] + 22 + 3.5 * 15})
+    field = page.locator(".ptx-sixteen-field")
+    assert field.get_attribute("aria-label") == "A[3][3]"
+    field.fill("0")
+    field.press("Enter")
+    page.wait_for_function("document.querySelector('.ptx-sixteen').dataset.computed")
+    assert "the same bits this time" in page.locator(".ptx-sixteen-caption").inner_text()
+
+
+def test_it_fits_a_phone(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 780})
+    page.wait_for_selector(".ptx-sixteen.narrow")
+    for step in ("Home", "End"):
+        page.locator(".ptx-slider").press(step)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    play = page.get_by_role("button", name="play the multiplication").bounding_box()
+    assert play["height"] >= 24 and play["y"] < 300
