@@ -1,31 +1,28 @@
 """python -m tools.explorer_picture [--film]: take the picture of the Explorer that README and the site show.
 
-With --film, the one that moves: a short session on the page in a browser tab, as an animated WebP.
+With --film, README's, which moves: sixteen products and one cell, as an animated WebP.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
-import math
 import struct
 import tempfile
 from collections.abc import Iterator, Sequence
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ptxlab._util.files import write_atomically
+from ptxlab.course.sixteen_products import page_part
+from ptxlab.explorer.bundle import script, sheets
 
 from .chromium import find
 from .jupyter import FLAGS, Lab, Shown
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explorer.png"
 FILM = PICTURE.with_name("explorer-film.webp")
-SIZE = (1200, 900)  # of the film, so that all digits are drawn, also of an edited row
-MOVES = 5  # pictures of a pointer on its way
+SIZE = (1000, 650)  # of the film: README shows it so wide, or a little less
 MARGIN = 10
 CELL = """\
 import ptxlab
@@ -66,19 +63,6 @@ DIFFERENCE = """async ([before, after]) => {
   const bytes = new Uint8Array(await blob.arrayBuffer());
   const text = [...bytes].map((byte) => String.fromCharCode(byte)).join("");
   return [left, top, canvas.width, canvas.height, btoa(text)];
-}"""
-#: A pointer, which pictures of a page do not show: an arrow that follows the mouse.
-POINTER = """() => {
-  const arrow = document.createElement("img");
-  const shape = '<path d="M1 1v17l4-4 3 7 3-1-3-7h6z" fill="black" stroke="white"/>';
-  arrow.src = `data:image/svg+xml,${encodeURIComponent(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="20" height="24">${shape}</svg>`)}`;
-  arrow.alt = "";
-  Object.assign(arrow.style, { position: "fixed", zIndex: 1e6, pointerEvents: "none" });
-  document.body.append(arrow);
-  addEventListener("mousemove", ({ clientX, clientY }) => {
-    Object.assign(arrow.style, { left: `${clientX}px`, top: `${clientY}px` });
-  }, { capture: true });
 }"""
 
 
@@ -122,111 +106,59 @@ def animated(frames: Sequence[Frame], width: int, height: int) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+#: Shows the scene between two steps.
+SHOW = """at => {
+  const { products } = document.querySelector(".sixteen-products");
+  products.at = Math.ceil(at);
+  products.say();
+  products.shownAt = at;
+  products.redraw();
+}"""
 
 
-class Recorder:
-    """Pictures of a page, each with the time for which a film shows it, and a hand that moves slowly."""
+def moments() -> Iterator[tuple[float, int]]:
+    """Positions of the scene, each with the milliseconds for which the film shows it."""
+    depth = 16
+    yield 0, 1800
+    for step in range(1, depth + 6):
+        frames = {1: 11, 2: 6, 3: 4}.get(step, 2 if step <= depth else 7)
+        for frame in range(1, frames):
+            yield step - 1 + frame / frames, 80
+        yield step, 90 if 3 < step < depth else 500 if step <= depth else 2600
+    yield depth + 5, 3000
 
-    def __init__(self, page: Any) -> None:
-        self.page, self.at = page, (SIZE[0] / 2, 60.0)
-        self.shots: list[tuple[str, int]] = []
-        page.evaluate(POINTER)
-        page.mouse.move(*self.at)
 
-    def hold(self, seconds: float) -> None:
-        """Show what there is for so long."""
-        self.shots.append((base64.b64encode(self.page.screenshot()).decode(), round(1000 * seconds)))
+def film() -> None:
+    """Sixteen products, one cell, from the first product to two answers."""
+    from playwright.sync_api import sync_playwright
 
-    def wait(self, seconds: float) -> None:
-        """Let the page answer, then show it."""
-        self.page.wait_for_timeout(1500)
-        self.hold(seconds)
-
-    def move(self, x: float, y: float) -> None:
-        start = self.at
-        for step in range(1, MOVES + 1):
-            part = (1 - math.cos(math.pi * step / MOVES)) / 2
-            self.at = (start[0] + (x - start[0]) * part, start[1] + (y - start[1]) * part)
-            self.page.mouse.move(*self.at)
-            self.hold(0.07)
-
-    def click(self, x: float, y: float) -> None:
-        self.move(x, y)
-        self.page.mouse.click(x, y)
-
-    def type(self, text: str) -> None:
-        for start in range(0, len(text), 3):
-            self.page.keyboard.type(text[start : start + 3])
-            self.hold(0.2)
-
-    def film(self, converter: Any) -> bytes:
-        """All of it; a page without a policy makes WebP."""
+    width, height = SIZE
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        place = Path(folder, "scene.html")
+        place.write_text(
+            f'<!doctype html><meta charset="utf-8"><style>{sheets("timeline", "products")}</style>'
+            f"<body>{page_part()}<script type=module>{script('sixteen_products_page')}</script>",
+            encoding="utf-8",
+        )
+        browser = playwright.chromium.launch(executable_path=find(), args=FLAGS)
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        page.goto(place.as_uri())
+        page.wait_for_function("document.querySelector('.sixteen-products').products")
+        converter = browser.new_page()
         frames: list[Frame] = []
-        before = self.shots[0][0]
-        for shot, milliseconds in self.shots:
-            found = converter.evaluate(DIFFERENCE, [before, shot])
+        before = ""
+        for at, milliseconds in moments():
+            page.evaluate(SHOW, at)
+            shot = base64.b64encode(page.screenshot()).decode()
+            found = converter.evaluate(DIFFERENCE, [before or shot, shot])
             if found is None or (shot == before and frames):
                 last = frames.pop()
                 frames.append(last._replace(milliseconds=last.milliseconds + milliseconds))
             else:
                 frames.append(Frame(*found[:4], base64.b64decode(found[4]), milliseconds))
             before = shot
-        return animated(frames, *SIZE)
-
-
-def film() -> None:
-    """A short session on the page with Python in it, as it is built."""
-    from playwright.sync_api import sync_playwright
-
-    from . import web
-
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
-        folder = Path(place)
-        web.build(folder, web.bring_pyodide(folder))
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder))
-        Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=find(), args=FLAGS)
-        width, height = SIZE
-        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
-        page.goto(f"http://127.0.0.1:{server.server_port}/try/")
-        page.wait_for_selector("#page[data-python=ready]", timeout=300_000)
-        page.evaluate("document.querySelector('.try-progress').remove()")  # how long it took this machine
-        recorder = Recorder(page)
-        _act(page, recorder)
-        write_atomically(FILM, recorder.film(browser.new_page()))
+        write_atomically(FILM, animated(frames, *SIZE))
         browser.close()
-        server.shutdown()
-
-
-def _act(page: Any, recorder: Recorder) -> None:
-    """Point at A and edit it, see D; ask why D has its bits; ask where an element of another is."""
-    explorer = Shown(page)
-    recorder.wait(1)
-    recorder.move(*explorer.middle("A", 2, 3))
-    recorder.wait(1.5)
-    recorder.click(*explorer.middle("A", 2, 3))
-    recorder.wait(0.4)
-    recorder.type("100")
-    page.keyboard.press("Enter")
-    recorder.wait(1.5)
-    recorder.move(*explorer.middle("D", 2, 4))
-    recorder.wait(1.5)
-    recorder.click(*explorer.middle("D", 2, 4))
-    recorder.wait(1.5)
-    box = page.locator("[data-tool=why]").first.bounding_box()
-    recorder.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    recorder.wait(3)
-    page.evaluate("scrollTo(0, 0)")
-    field = page.get_by_label("Ask").bounding_box()
-    recorder.wait(0.2)
-    recorder.click(field["x"] + 120, field["y"] + field["height"] / 2)
-    recorder.type("A[9][37] of mma.m16n8k64.s4")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".answer-picture img")
-    recorder.wait(4)
 
 
 def main() -> None:

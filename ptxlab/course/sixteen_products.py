@@ -16,16 +16,16 @@ from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
 from ..numerics.rules import Fused
 from ..views import trace
-from ..views.drawing import static_image
 from ..views.static_fallback import StaticFallback
+from ..views.static_image import static_image
 
 CELL = (3, 5)
 _INSTRUCTION = "mma.m16n8k16.f32.f16"
 #: The chips that are compared, each with a product that has it.
 _CHIPS = {"sm_90": "An H200", "sm_80": "An A100"}
 # Row 3 of A and column 5 of B: two large products cancel, one bit of a small one is kept by sm_90 alone.
-_ROW = (3, 1024, 2, 0.125, 1.0625, -1024, 0.0625, 0.8125, 1, -1.125, 3, 4, 2.625, 2, 6, -3)
-_COLUMN = (2, 512, -3, 0.125, 0.5625, 512, 0.0625, 1.3125, 3, 0.875, -2, 2, -1.375, -1, 1, 0)
+_ROW = (3, 1024, 2, 0.125, 1.375, -1024, 0.0625, 1.625, 1, -1.25, 3, 4, 2.625, 2, 6, -3)
+_COLUMN = (2, 512, -3, 0.125, 0.6875, 512, 0.0625, 0.8125, 3, 0.75, -2, 2, -2.25, -1, 1, 0)
 _ALONE = [1, 3, 5, 6]  # large and small factors meet zeros everywhere else: D is short to read
 
 

@@ -97,12 +97,14 @@ export function layoutProducts(width, { A, B }) {
   };
 }
 
-// The shortest text of a number that fits into some letters.
+// The longest text of a number that fits into some letters; ".5" is as good as "0.5".
 /** @param {number} value @param {number} letters */
 function fitting(value, letters) {
+  const whole = String(value);
+  if (whole.length <= letters) return whole;
   for (let digits = 7; digits > 1; digits -= 1) {
     const text = short(value, digits);
-    if (text.length <= letters) return text;
+    for (const shown of [text, text.replace(/^(-?)0\./, "$1.")]) if (shown.length <= letters) return shown;
   }
   const text = value.toExponential(0).replace("+", "");
   return text.length <= letters ? text : "";

@@ -163,11 +163,7 @@ export class SixteenProducts extends PlaybackBar {
       : Math.abs(to - from) <= 1 && to > from
         ? this.duration / 2
         : JUMP;
-    const text = this.textOf(to);
-    write(this.title, text.title);
-    write(this.caption, text.caption);
-    attribute(this.canvas, "aria-label", `${text.title} ${text.caption}`);
-    this.updateBar(text.step);
+    this.say();
     cancelAnimationFrame(this.motion);
     if (reducedMotion.matches || from === to) {
       this.shownAt = to;
@@ -182,6 +178,15 @@ export class SixteenProducts extends PlaybackBar {
       else if (to === this.last && this.isApart) this.blink(now + BLINK);
     };
     this.motion = requestAnimationFrame(move);
+  }
+
+  // The title, the caption and the bar of the step.
+  say() {
+    const { title, caption, step } = this.textOf(this.at);
+    write(this.title, title);
+    write(this.caption, caption);
+    attribute(this.canvas, "aria-label", `${title} ${caption}`);
+    this.updateBar(step);
   }
 
   // The bits in which the two chips differ, until a moment has passed.
