@@ -74,6 +74,7 @@ format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff format .
 
 docs: $(VENV)/docs.stamp  ## update the README's table and answers and the numbers in prose, execute the notebooks and build the site into site/ (minutes)
+	$(RUN) -m tools.minutes --write
 	$(RUN) -m tools.readme
 	$(RUN) -m tools.numbers --write
 	$(RUN) -m tools.site

@@ -1,6 +1,6 @@
 """python -m tools.capstone FILE: the points of a capstone that a simulation can give.
 
-The task: kernel 3 of lesson 13 with a sliding window. Query i sees the `WINDOW` keys up to its own place.
+The task: kernel 3 of lesson 15 with a sliding window. Query i sees the `WINDOW` keys up to its own place.
 FILE is the whole source; `python -m tools.capstone FILE --start` writes the one to begin with. `WINDOW` is
 defined before its first line. No GPU is needed. docs/teaching.md has the points that a reader gives.
 """
@@ -96,7 +96,7 @@ def _needed(window: int, sequence: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.capstone", description="Simulate a capstone of lesson 13, and give points."
+        prog="python -m tools.capstone", description="Simulate a capstone of lesson 15, and give points."
     )
     parser.add_argument("file", type=Path)
     parser.add_argument("--start", action="store_true", help="write what students begin with to FILE")

@@ -55,7 +55,7 @@ def _number(value: float) -> str:
     return f"{value:g}" if value == float(f"{value:g}") else repr(value)
 
 
-# -- Reading instructions ------------------------------------------------------------------------------------
+# -- First steps ---------------------------------------------------------------------------------------------
 
 
 def fragment_place(draw: Random) -> tuple[str, object]:
@@ -348,7 +348,7 @@ def cute_index(draw: Random) -> tuple[str, object]:
 
 #: How many of the thirty questions each part of the course has, and of which kinds.
 PARTS: dict[str, tuple[int, tuple[Kind, ...]]] = {
-    "Reading instructions": (
+    "First steps": (
         7,
         (fragment_place, decode, register_count, fragment_element, encode, packed_integers),
     ),

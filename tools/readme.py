@@ -45,40 +45,37 @@ SYLLABI: dict[str, _Meetings] = {
     "ten weeks": (
         (
             "week 1",
-            ("start-here", "fragments", "element-types"),
-            "find ten elements by hand, then with the Explorer; decode one byte as six types",
+            ("start-here", "fragments", "your-first-tensor-core-kernel"),
+            "find ten elements by hand, then with the Explorer; write one `mma` kernel on the projector",
         ),
         (
             "week 2",
-            ("your-first-tensor-core-kernel", "shared-memory-and-banks", "wgmma"),
-            "write one `mma` kernel on the projector; count wavefronts before you look",
+            ("element-types", "shared-memory-and-banks", "wgmma"),
+            "decode one byte as six types; count wavefronts before you look",
         ),
         (
             "week 3",
-            ("descriptors-swizzles-and-tma", "mbarriers", "what-goes-wrong"),
+            ("matrix-descriptors", "swizzles", "tma", "mbarriers"),
             "draw a swizzled tile and compute one address; play a barrier with two students as threads",
         ),
         (
             "week 4",
-            ("what-goes-wrong-asynchronously", "how-fast-is-it", "from-instruction-to-gemm"),
-            "find one hazard together; predict the cycles of a `wgmma`, then open the recorded table",
+            ("what-goes-wrong", "what-goes-wrong-asynchronously"),
+            "find one hazard together; then everybody says which line, before the simulator does",
         ),
         (
             "week 5",
-            ("epilogue", "attention"),
-            "follow D of the first product into A of the second; hand out the capstone",
+            ("how-fast-is-it", "from-instruction-to-gemm", "epilogue"),
+            "predict the cycles of a `wgmma`, then open the recorded table; one change at a time",
         ),
         (
             "week 6",
-            (
-                *("structured-sparsity", "metadata-and-selector"),
-                *("sparse-mma-m16n8k64-s4", "sparse-mma-m16n8k16-tf32"),
-            ),
-            "prune, compress and encode one row by hand; change the selector and see what happens",
+            ("attention", "structured-sparsity", "metadata-and-selector"),
+            "follow D of the first product into A of the second; encode one row; hand out the capstone",
         ),
         (
             "week 7",
-            ("other-sparse-shapes", "sparse-wgmma-m64nNk64", "sparse-gemm"),
+            ("sparse-mma-shapes", "sparse-wgmma-m64nNk64", "sparse-gemm"),
             "write down one sparse layout without looking; discuss when pruning pays off",
         ),
         (
@@ -103,28 +100,28 @@ SYLLABI: dict[str, _Meetings] = {
     "two days": (
         (
             "day 1, morning",
-            ("start-here", "fragments", "element-types", "your-first-tensor-core-kernel"),
+            ("start-here", "fragments", "your-first-tensor-core-kernel", "element-types"),
             "find elements by hand; everybody runs a kernel before lunch",
         ),
         (
             "day 1, afternoon",
-            ("shared-memory-and-banks", "wgmma", "descriptors-swizzles-and-tma"),
+            ("shared-memory-and-banks", "wgmma", "matrix-descriptors", "swizzles", "tma"),
             "draw a tile and its descriptor on the blackboard",
         ),
         (
             "day 2, morning",
-            ("mbarriers", "what-goes-wrong", "what-goes-wrong-asynchronously", "how-fast-is-it"),
-            "repair two kernels in pairs; compare predictions of speed",
+            ("mbarriers", "what-goes-wrong", "how-fast-is-it"),
+            "play a barrier with two students as threads; repair two kernels in pairs",
         ),
         (
             "day 2, afternoon",
-            ("from-instruction-to-gemm", "epilogue", "attention"),
-            "one change at a time: what did it gain? Attention as a demonstration if time is short",
+            ("what-goes-wrong-asynchronously", "from-instruction-to-gemm"),
+            "one change at a time: what did it gain? Epilogue and attention are for the days after",
         ),
     ),
     "afternoon": (
         (
-            "the first 90 minutes",
+            "the first two hours",
             ("start-here", "fragments"),
             "work through both with the Explorer on the projector; end with the trace of one element of D",
         ),

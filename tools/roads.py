@@ -222,7 +222,7 @@ def in_jupyterlite(site: Path | None) -> Iterator[Check]:
             site = Path(place)
             lite.build(site, lite.bring_pyodide(site))
         with page_of(site) as (page, address):
-            page.goto(f"{address}lite/notebooks/index.html?path=03-your-first-tensor-core-kernel.ipynb")
+            page.goto(f"{address}lite/notebooks/index.html?path=02-your-first-tensor-core-kernel.ipynb")
             page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext")
             page.evaluate(_START_KERNEL, _CHECK)
             yield lambda name, answer: _verdict(page.evaluate(_ASK_KERNEL, [name, json.dumps(answer)]))
@@ -285,7 +285,7 @@ def measure() -> list[str]:
             most, now = (int(text) // 1024 for text in re.findall(r"Vm(?:HWM|RSS):\s+(\d+)", status))
             return row["cpuTime"], now, most
 
-        page.evaluate(_ASK_WORKER, ["check", "03.1", json.dumps("...")])  # Python is there
+        page.evaluate(_ASK_WORKER, ["check", "02.1", json.dumps("...")])  # Python is there
         before, now, _ = process()
         lines.append(f"Python is there: {now} MiB")
         for step in steps:

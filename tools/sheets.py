@@ -195,7 +195,7 @@ def other_fragments() -> Page:
 def barriers() -> Page:
     page = Page(
         "mbarriers, fences and proxies",
-        "An mbarrier is 8 bytes of shared memory, at a multiple of 8. Lessons 05, 07 and 09.",
+        "An mbarrier is 8 bytes of shared memory, at a multiple of 8. Lessons 05, 09 and 11.",
     )
     page.heading("mbarrier")
     page.table(
@@ -283,7 +283,7 @@ def barriers() -> Page:
 def descriptors() -> Page:
     page = Page(
         "Descriptors and swizzles",
-        "Lessons 05, 06 and 27. ptxlab descriptor 0x... decodes one; memory.descriptor and "
+        "Lessons 06, 07 and 27. ptxlab descriptor 0x... decodes one; memory.descriptor and "
         "InstructionDescriptor in Python.",
         scale=0.7,
     )

@@ -63,7 +63,7 @@ def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copie
     """Copy the notebooks that the folder lacks; with `update` also bring newer versions of the others.
 
     A copy that the reader has not changed is replaced. Beside a changed one, the new version is written under
-    another name, such as ``16-sparse-mma-m16n8k64-s4.new.ipynb``.
+    another name, such as ``18-sparse-mma-shapes.new.ipynb``.
     """
     copied = Copied()
     try:

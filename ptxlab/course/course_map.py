@@ -18,7 +18,7 @@ _BOX = (
 )
 #: Words of file names that the map spells differently.
 _SPELLINGS = {
-    "gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "triton": "Triton", "descriptors": "descriptors,",
+    "gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "triton": "Triton",
     "wmma": "WMMA,", "sub": "sub-byte", "byte": "types",
 }  # fmt: skip
 _AFTER = "display:block;font-size:11px;opacity:0.75"
@@ -33,7 +33,7 @@ class CourseMap:
     >>> print(course_map("from Triton or CuTe"))   # doctest: +ELLIPSIS
     00 start-here
     01 fragments, after 00
-    02 element-types, after 01
+    02 your-first-tensor-core-kernel, after 01
     ...
     """
 

@@ -38,6 +38,24 @@ _SIGNS = {"right": "✓", "wrong": "✗", "not yet": "·"}
 #: What the file says about one exercise, or about one question of a review: its `state` and `tries`, of a
 #: question that comes back its `box` and the day on which it is `due`, and what a later version may add.
 Entry: TypeAlias = "dict[str, Any]"
+#: Lessons that had other numbers before the course was renumbered, with their exercises in the same order.
+_LESSONS_MOVED = {
+    "02": "03", "03": "02", "07": "09", "08": "10", "09": "11", "10": "12", "11": "13", "12": "14",
+    "13": "15", "14": "16", "15": "17",
+}  # fmt: skip
+#: The exercises by their names before that, with the names that they have now; None for those that are gone.
+_MOVED: dict[str, str | None] = {
+    **{f"{old}.{at}": f"{new}.{at}" for old, new in _LESSONS_MOVED.items() for at in range(1, 10)},
+    "05.4": "06.1", "05.5": "06.2", "05.6": "06.3", "05.7": "05.4",
+    "06.1": "07.1", "06.2": "07.2", "06.3": "07.3", "06.4": "07.4", "06.5": "06.4", "06.6": "08.4",
+    "06.7": "15.3", "13.3": "15.4", "13.4": "15.5", "13.5": "15.6", "13.6": "15.7", "13.7": "15.8",
+    "13.8": "15.9", "16.1": None, "16.2": "18.1", "16.3": None, "16.4": None, "16.5": "18.2",
+    "17.1": "18.3", "17.2": "18.4", "17.3": "18.5", "17.4": None, "17.5": None,
+    "18.1": "18.6", "18.2": None, "18.3": None, "18.4": None, "18.5": "18.7", "18.6": "18.8",
+    "18.7": "18.9", "19.4": None, "19.5": "19.4",
+}  # fmt: skip
+#: What an entry says that has its name now, if the same name meant another exercise before.
+_NUMBERING = 2
 #: What changes the entries, and returns whether it did.
 Change = Callable[[dict[str, Entry]], bool]
 #: Changes that could not be written yet, by file; the next write includes them.
@@ -70,7 +88,11 @@ def _keeps_no_file() -> bool:
 
 
 def read(path: Path, required: bool = False) -> dict[str, Entry]:
-    """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
+    """State and tries by exercise; nothing if there is no file. One that cannot be read is an error.
+
+    Exercises that were recorded before the course was renumbered get the names that they have now. Those
+    that the course has no longer are left out.
+    """
     try:
         content = json.loads(read_text_file(path))
     except FileNotFoundError:
@@ -86,7 +108,17 @@ def read(path: Path, required: bool = False) -> dict[str, Entry]:
         raise _damaged(path, "it is not JSON text") from None
     if not isinstance(content, dict):
         raise _damaged(path, f"found {type(content).__name__} where exercises by name belong")
-    return {name: _entry(path, name, entry) for name, entry in content.items()}
+    entries: dict[str, Entry] = {}
+    for recorded, value in content.items():
+        entry = _entry(path, recorded, value)
+        name = recorded if "numbering" in entry else _MOVED.get(recorded, recorded)
+        if name is not None and (name not in entries or entry["state"] == "right"):
+            entries[name] = _numbered(name, entry)
+    return entries
+
+
+def _numbered(name: str, entry: Entry) -> Entry:
+    return {**entry, "numbering": _NUMBERING} if name in _MOVED else entry
 
 
 def _entry(path: Path, name: str, entry: object) -> Entry:
@@ -113,7 +145,8 @@ def _count(verdict: Verdict, entries: dict[str, Entry]) -> bool:
     before = entries.get(verdict.exercise, {"state": "wrong", "tries": 0})
     if before["state"] == "right":
         return False
-    entries[verdict.exercise] = {**before, "state": verdict.state, "tries": before["tries"] + 1}
+    entry = {**before, "state": verdict.state, "tries": before["tries"] + 1}
+    entries[verdict.exercise] = _numbered(verdict.exercise, entry)
     return True
 
 

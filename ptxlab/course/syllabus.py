@@ -1,6 +1,6 @@
 """The lessons and their exercises in order: the question of each lesson, what it teaches, how long it takes.
 
-The minutes are the authors' estimates: no readers were timed.
+The minutes are estimates, by what is in a lesson (`python -m tools.minutes`): no readers were timed.
 """
 
 from __future__ import annotations
@@ -49,20 +49,22 @@ class Lesson:
 #: The parts of the course, and their lessons in order: the name of each, its question, and the names of those
 #: that it builds on. The order gives the numbers.
 _PARTS: dict[str, dict[str, tuple[str, str]]] = {
-    "Reading instructions": {
+    "First steps": {
         "start-here": ("What does a tensor core do with your registers?", ""),
         "fragments": ("One instruction, 32 lanes: who holds what?", "start-here"),
+        "your-first-tensor-core-kernel": ("Can you write a tensor-core kernel without a GPU?", "fragments"),
         "element-types": ("What number is 0x3C?", "fragments"),
     },
     "Writing kernels": {
-        "your-first-tensor-core-kernel": ("Can you write a tensor-core kernel without a GPU?", "fragments"),
         "shared-memory-and-banks": (
             "Why does the same read take eight times as long?",
             "your-first-tensor-core-kernel",
         ),
         "wgmma": ("What if 128 threads act as one?", "element-types shared-memory-and-banks"),
-        "descriptors-swizzles-and-tma": ("Which bytes does a descriptor name?", "wgmma"),
-        "mbarriers": ("When has a copy arrived?", "descriptors-swizzles-and-tma"),
+        "matrix-descriptors": ("Which bytes does a descriptor name?", "wgmma"),
+        "swizzles": ("How can adding 2 to a descriptor be right?", "matrix-descriptors"),
+        "tma": ("How does one thread copy a whole tile?", "swizzles"),
+        "mbarriers": ("When has a copy arrived?", "tma"),
         "what-goes-wrong": ("It gives the right numbers: is it right?", "shared-memory-and-banks"),
         "what-goes-wrong-asynchronously": ("Who says that it has arrived?", "what-goes-wrong mbarriers"),
         "how-fast-is-it": ("How fast is one instruction, and what would make it faster?", "wgmma"),
@@ -82,15 +84,7 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
     "Sparsity": {
         "structured-sparsity": ("How much of a matrix can you throw away?", "element-types"),
         "metadata-and-selector": ("How do four bits record which half is missing?", "structured-sparsity"),
-        "sparse-mma-m16n8k64-s4": ("How can half of A be missing?", "metadata-and-selector"),
-        "sparse-mma-m16n8k16-tf32": (
-            "What is left of a float32 number in a tensor core?",
-            "metadata-and-selector",
-        ),
-        "other-sparse-shapes": (
-            "How much is left to learn about sparse mma?",
-            "sparse-mma-m16n8k64-s4 sparse-mma-m16n8k16-tf32",
-        ),
+        "sparse-mma-shapes": ("How much is left to learn about sparse mma?", "metadata-and-selector"),
         "sparse-wgmma-m64nNk64": ("What does a warpgroup do with half of A?", "metadata-and-selector wgmma"),
         "sparse-gemm": (
             "What does a sparse product gain, and what does it lose?",
@@ -129,7 +123,7 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "from-triton-to-registers": (
             "What became of your eleven lines of Triton?",
-            "descriptors-swizzles-and-tma what-goes-wrong layouts-in-other-words",
+            "tma what-goes-wrong layouts-in-other-words",
         ),
     },
 }
@@ -198,7 +192,7 @@ PROJECTS: tuple[Lesson, ...] = (
 #: Ways through the course, each by its last lessons; what these build on comes before them.
 TRACKS: dict[str, tuple[str, ...]] = {
     "the whole course": tuple(name for _, name, _, _ in _ROWS),
-    "a first course": ("what-goes-wrong", "other-sparse-shapes", "numerics", "what-the-chip-runs"),
+    "a first course": ("what-goes-wrong", "sparse-mma-shapes", "numerics", "what-the-chip-runs"),
     "a Hopper kernel next week": ("epilogue", "attention"),
     "from Triton or CuTe": ("from-triton-to-registers", "from-instruction-to-gemm"),
     "Blackwell": ("a-product-in-four-bits",),
@@ -209,7 +203,7 @@ def lessons_of(track: str) -> tuple[Lesson, ...]:
     """The lessons of a way through the course, in order.
 
     >>> [lesson.slug for lesson in lessons_of("from Triton or CuTe")][:3]
-    ['start-here', 'fragments', 'element-types']
+    ['start-here', 'fragments', 'your-first-tensor-core-kernel']
     """
     if not is_name(track, TRACKS):
         raise PtxlabError(f"there is no track {quoted(track)}; there are {listing(TRACKS, 40)}")

@@ -17,9 +17,9 @@ from tools import clang, lite, npm
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Here readers write kernels, which Clang compiles in the tab; the lesson's own come with their PTX.
-KERNELS = "03-your-first-tensor-core-kernel"
+KERNELS = "02-your-first-tensor-core-kernel"
 #: Lessons that are done to their ends.
-LESSONS = ("01-fragments", KERNELS, "14-structured-sparsity")
+LESSONS = ("01-fragments", KERNELS, "16-structured-sparsity")
 PATIENCE = 400_000  # milliseconds, for a busy machine
 #: The notebook with a kernel that answers.
 READY = """async () => {
@@ -78,7 +78,7 @@ KEPT_PARTS = """async () => {
   return kept.flat().map(({ url }) => url).filter((url) => url.includes("/try/clang/"));
 }"""
 #: Prints the verdict on an answer in C++.
-CHECK = "from ptxlab import lessons; print(lessons.exercise('03.1').check({!r}))"
+CHECK = "from ptxlab import lessons; print(lessons.exercise('02.1').check({!r}))"
 INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
 
 
@@ -136,7 +136,7 @@ def edit_explorer(page: Any) -> None:
 def compile_answers(page: Any, site: Path) -> None:
     """Answers in C++: the compiler comes with the first, after its size; if it does not, one asks again."""
     parts, hidden = site / "try" / clang.FOLDER, site / "try" / "not here"
-    right = CHECK.format(completed("03.1", f"{INDEX}\nif (i < n) y[i] += a * x[i];"))
+    right = CHECK.format(completed("02.1", f"{INDEX}\nif (i < n) y[i] += a * x[i];"))
     parts.rename(hidden)
     said = page.evaluate(PRINTED, right)
     assert "… 03.1 not yet: Clang, the compiler of C++ in this tab, could not be fetched from http" in said
@@ -149,10 +149,10 @@ def compile_answers(page: Any, site: Path) -> None:
     assert said.startswith("Clang 22 compiles C++ in this tab. It is loaded once, 22.6 MB, and kept by")
     assert "\n1.0 of 22.6 MB\r2.1 of" in said and "22.6 of 22.6 MB\n✓ 03.1 right: " in said
     start = time.monotonic()
-    said = page.evaluate(PRINTED, CHECK.format(completed("03.1", f"{INDEX}\ny[i] += a * x[i];")))
+    said = page.evaluate(PRINTED, CHECK.format(completed("02.1", f"{INDEX}\ny[i] += a * x[i];")))
     print(f"\nfirst answer after {first:.1f} s, next after {time.monotonic() - start:.1f} s")
     assert said.startswith("✗ 03.1 not quite: The simulation stopped") and "beyond the last element" in said
-    assert "error: expected ';'" in page.evaluate(PRINTED, CHECK.format(completed("03.1", INDEX[:-1])))
+    assert "error: expected ';'" in page.evaluate(PRINTED, CHECK.format(completed("02.1", INDEX[:-1])))
     assert "<kernel f(u64)" in page.evaluate(PRINTED, "%load_ext ptxlab") + page.evaluate(
         PRINTED, "%%cuda\n__global__ void f(float* x) { *x = 1; }"
     ) + page.evaluate(PRINTED, "print(f)")

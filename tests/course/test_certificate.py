@@ -14,7 +14,7 @@ from tests.cases import refuses
 
 
 def _record(path: Path, right: list[str], wrong: list[str] | None = None) -> Path:
-    entries = {name: {"state": "right", "tries": 2} for name in right}
+    entries = {name: {"state": "right", "tries": 2, "numbering": 2} for name in right}
     entries |= {name: {"state": "wrong", "tries": 1} for name in wrong or []}
     path.write_text(json.dumps({**entries, "review: bank of a byte": {"state": "right", "tries": 1}}))
     return path

@@ -56,10 +56,10 @@ ANSWERS: dict[str, Callable[..., Any]] = {
         lane % 2 + (i & 2) + 4 * (lane >= 16),
         (i & 4) + (lane & 2) + (i & 1),
     ),
-    "02.1": lambda word: [(word >> 4 * i & 15) - 16 * (word >> 4 * i + 3 & 1) for i in range(8)],
-    "02.2": lambda added: (2**31 - 1 + added - 2**32, 2**31 - 1),
-    "02.3": lambda number, fraction, exponent: 128 | exponent + 7 << 3 | int((fraction - 1) * 8),
-    "02.6": lambda *values: _e2m1(values),
+    "03.1": lambda word: [(word >> 4 * i & 15) - 16 * (word >> 4 * i + 3 & 1) for i in range(8)],
+    "03.2": lambda added: (2**31 - 1 + added - 2**32, 2**31 - 1),
+    "03.3": lambda number, fraction, exponent: 128 | exponent + 7 << 3 | int((fraction - 1) * 8),
+    "03.6": lambda *values: _e2m1(values),
     "04.5": lambda row, col: (
         8 * (row // 8 + col // 8 * 2) + row % 8,
         row % 8 * 4 + col % 8 // 2,
@@ -67,23 +67,22 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     ),
     "04.7": lambda row, col: (col * 4 + row // 2, row % 2),
     "05.1": lambda lane: (lane // 32 * 16 + lane % 32 // 4, lane // 32 * 16 + lane % 32 // 4 + 8),
-    "05.4": lambda address: address >> 4 | 64 << 16 | 8 << 32,
-    "05.5": lambda first, second: (_swizzled(*first), _swizzled(*second)),
-    "05.6": lambda units: (16 * units, 512, 64),
-    "06.1": lambda row, k: row * 128 + (2 * k ^ row % 8 * 16),
-    "06.7": lambda lane: [lane // 4 * 4 + 0, lane // 4 * 4 + 1],
-    "15.1": lambda nibble, chunk: [4 * chunk + index for index in _nibbles(nibble)],
-    "15.2": lambda *row: sum(index << 2 * i for i, index in enumerate(_indices(row))),
-    "15.3": lambda nibble, chunk: [8 * chunk + 2 * i + j for i in _nibbles(nibble) for j in range(2)],
-    "15.4": lambda row, chunk, selector: (
+    "06.1": lambda address: address >> 4 | 64 << 16 | 8 << 32,
+    "06.2": lambda first, second: (_swizzled(*first), _swizzled(*second)),
+    "06.3": lambda units: (16 * units, 512, 64),
+    "07.1": lambda row, k: row * 128 + (2 * k ^ row % 8 * 16),
+    "08.1": lambda width: (-(-2 * width // 16) * 8, -(-width // 16) * 16),
+    "15.3": lambda lane: [lane // 4 * 4 + 0, lane // 4 * 4 + 1],
+    "17.1": lambda nibble, chunk: [4 * chunk + index for index in _nibbles(nibble)],
+    "17.2": lambda *row: sum(index << 2 * i for i, index in enumerate(_indices(row))),
+    "17.3": lambda nibble, chunk: [8 * chunk + 2 * i + j for i in _nibbles(nibble) for j in range(2)],
+    "17.4": lambda row, chunk, selector: (
         row % 8 * 4 + selector,
         16 * (row // 8) + 4 * chunk,
         16 * (row // 8) + 4 * chunk + 3,
     ),
-    "15.5": lambda lane, low, _: (lane // 4 + lane % 2 * 8, low),
-    "16.1": lambda *chunk: sum(index << 2 * i for i, index in enumerate(_indices(chunk, 2))),
-    "16.2": lambda stored, nibble: stored // 4 * 8 + _nibbles(nibble)[stored % 4 // 2] * 2 + stored % 2,
-    "16.4": lambda row, chunk, *_: (row % 8 * 4 + 2 + row // 8, 4 * chunk, 4 * chunk + 3),
+    "17.5": lambda lane, low, _: (lane // 4 + lane % 2 * 8, low),
+    "18.1": lambda stored, nibble: stored // 4 * 8 + _nibbles(nibble)[stored % 4 // 2] * 2 + stored % 2,
     "22.2": lambda *values: _register(values),
     "22.5": lambda ones: (128 - ones, ones),
     "25.1": lambda a, b, c: 32 * (a[0] * b[0] + a[1] * b[1]) + c,
@@ -123,9 +122,9 @@ def test_constants_without_a_choice_for_students_cannot_be_declared() -> None:
 
 def test_the_page_for_teachers_counts_them() -> None:
     assert ANSWERS.keys() == EXERCISES.keys()
-    assert (len(EXERCISES), len({name[:2] for name in EXERCISES})) == (37, 14)
+    assert (len(EXERCISES), len({name[:2] for name in EXERCISES})) == (36, 17)
     page = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
-    assert "Thirty-seven exercises in fourteen lessons" in page
+    assert "Thirty-six exercises in seventeen lessons" in page
 
 
 @pytest.mark.parametrize("constants", DRAWN, ids=lambda constants: constants.exercises[0])

@@ -141,7 +141,7 @@ def test_slides_have_every_figure_of_a_lesson(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     from tools import slides
 
-    written = slides.write("10", tmp_path, all_positions=True)
+    written = slides.write("12", tmp_path, all_positions=True)
     shown = (tmp_path / "slides.md").read_text(encoding="utf-8")
     assert [path.name for path in written] == [f"{number:02d}.svg" for number in range(1, len(written) + 1)]
     assert shown.count("\n---\n\n## ") == len(written) == shown.count(".svg)") > 12 and "![]" not in shown

@@ -174,7 +174,7 @@ def test_a_track_is_a_way_through_the_map(name: str) -> None:
         assert before.issuperset(lesson.needs)
         before.add(lesson.slug)
     page = chosen._repr_html_()
-    assert "and TMA" in page and "instruction to GEMM" in page
+    assert "</strong> TMA" in page and "instruction to GEMM" in page
     assert page.count("dashed") == sum(bool(lesson.part) for lesson in lessons.LESSONS) - len(chosen.lessons)
     assert all(f'href="{lesson.file}.ipynb"' in page for lesson in chosen.lessons)
 

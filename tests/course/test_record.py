@@ -151,6 +151,58 @@ def test_what_a_later_version_adds_stays(file: Path) -> None:
     }
 
 
+def test_a_record_from_before_the_renumbering_has_its_names_now(file: Path) -> None:
+    """Swapped lessons, a divided one, one that is gone; once read and written, names stay as they are."""
+    old = {
+        "02.1": "right",
+        "03.1": "wrong",
+        "05.4": "right",
+        "05.7": "wrong",
+        "06.7": "right",
+        "13.6": "right",
+        "15.1": "right",
+        "16.1": "right",
+        "18.7": "right",
+        "19.5": "right",
+        "20.1": "right",
+    }
+    file.write_text(json.dumps({name: {"state": state, "tries": 2} for name, state in old.items()}))
+    now = {
+        "03.1": "right",
+        "02.1": "wrong",
+        "06.1": "right",
+        "05.4": "wrong",
+        "15.3": "right",
+        "15.7": "right",
+        "17.1": "right",
+        "18.9": "right",
+        "19.4": "right",
+        "20.1": "right",
+    }
+    for _ in range(2):
+        states = ptxlab.progress().states
+        assert {name: state for name, state in states.items() if state != "not yet"} == now
+        assert lessons.check("00.3", 32)
+        now["00.3"] = "right"
+    entries = json.loads(file.read_text())
+    assert set(entries) == set(now) and {entry["tries"] for entry in entries.values()} == {1, 2}
+    lessons.check("05.4", (5, 6))
+    assert json.loads(file.read_text())["05.4"] == {"state": "right", "tries": 3, "numbering": 2}
+    assert ptxlab.progress().states["05.4"] == "right"
+
+
+def test_an_exercise_that_was_right_before_and_after_the_renumbering_stays_right(file: Path) -> None:
+    new = {"state": "wrong", "tries": 1, "numbering": 2}
+    for entries in (
+        {"06.1": new, "05.4": {"state": "right", "tries": 3}},
+        {"06.1": new | {"state": "right"}},
+    ):
+        file.write_text(json.dumps(entries))
+        assert ptxlab.progress().states["06.1"] == "right"
+        file.write_text(json.dumps(dict(reversed(entries.items()))))
+        assert ptxlab.progress().states["06.1"] == "right"
+
+
 def test_only_regular_files_are_replaced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.unlink()
     for make, kind in ((os.mkfifo, stat.S_ISFIFO), (os.mkdir, stat.S_ISDIR)):

@@ -205,7 +205,7 @@ def test_a_part_that_does_not_come_is_asked_for_again(monkeypatch: pytest.Monkey
     try:
         with pytest.raises(NotFetched, match=sentence):
             ptxlab.kernel(SOURCE)
-        verdict = lessons.exercise("03.1").check(completed("03.1", "y[0] = a;"))
+        verdict = lessons.exercise("02.1").check(completed("02.1", "y[0] = a;"))
         assert verdict.state == "not yet" and re.match(sentence, verdict.text)
         [(text, _)] = KernelTab().describe(json.dumps({"source": SOURCE, "name": ""}))
         shown = json.loads(text)

@@ -78,7 +78,7 @@ def simulated(source: str, block: int, *arguments: Any, **options: Any) -> str:
 
 
 def of_lesson(number: int) -> str:
-    """What is said about a broken kernel of lesson 09."""
+    """What is said about a broken kernel of lesson 11."""
     try:
         return str(what_goes_wrong_asynchronously.broken(number).simulate().hazards[0])
     except PtxlabError as error:

@@ -31,7 +31,7 @@ def main() -> None:
             command.add_argument("--launch", action="store_true", help="only launch what is counted")
     commands.add_parser("tcgen05", parents=[folder], help="lines of tcgen05 that assemblers take (minutes)")
     commands.add_parser("lesson_kernels", help="PTX of the lessons' kernels, for machines without NVRTC")
-    commands.add_parser("gemm_profiles", help="predicted times of lesson 11's rungs (minutes)")
+    commands.add_parser("gemm_profiles", help="predicted times of lesson 13's rungs (minutes)")
     commands.add_parser("gemm_project", help="predicted times of the rungs for the project (minutes)")
     commands.add_parser("triton_kernels", help="PTX of lesson 31's Triton kernels (needs Triton)")
     hunts = commands.add_parser("hunts", help="how many MMAs of each form were compared")

@@ -1,4 +1,4 @@
-"""Record the predicted times of the GEMM rungs for lesson 11: python -m tools.record gemm_profiles (minutes)
+"""Record the predicted times of the GEMM rungs for lesson 13: python -m tools.record gemm_profiles (minutes)
 
 A timeline for every rung, of a product small enough that its tiles begin and end within the picture, and the
 predicted microseconds of the product that was measured.

@@ -1,6 +1,6 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 07, 08, 09, 11, 12, 13, 20
+The notebooks state sources as texts and sums of texts; the kernels of lessons 09, 10, 11, 13, 14, 15, 20
 and 29 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
@@ -31,9 +31,9 @@ ROOT = Path(__file__).parents[2]
 #: In this order: the lesson on shared memory uses texts of the first tensor-core kernel.
 NOTEBOOKS = (
     "00-start-here",
-    "03-your-first-tensor-core-kernel",
+    "02-your-first-tensor-core-kernel",
     "04-shared-memory-and-banks",
-    "08-what-goes-wrong",
+    "10-what-goes-wrong",
 )
 #: Lessons with kernels of their own.
 MODULES = (

@@ -1,4 +1,4 @@
-"""Lesson 13: attention, from two chained products to specialised warps; its kernels and pictures."""
+"""Lesson 15: attention, from two chained products to specialised warps; its kernels and pictures."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError, counted
 from ...gemm import attention
 from ...gemm.attention_kernel import KERNELS, Attention
+from ...instruction import mma_instruction
 from ...isa.layout import fragment, tiled
 from ...question import with_code
 from ...simulation import Simulation
@@ -23,7 +24,7 @@ from ...views.annotated_source import annotated_html, source_html
 from ...views.charts import bars
 from ...views.grid import Entry, uniform_grid
 from ..answers import close_to, numbers, result_of, whole_number_set, whole_numbers
-from ..checking import Sentences, checks, correct, otherwise, when
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 from ..reader_kernels import (
     ExplainedPart,
     compiled,
@@ -566,7 +567,7 @@ _BEFORE = MMA + LOAD + _HELPERS
 _ROW, _KEYS = 11, 64
 
 
-@checks("13.1")
+@checks("15.1")
 def _quad(answer: object) -> Sentences:
     form = "`(first lane, last lane, scores in each, first mask, second mask)`"
     submitted = whole_numbers(answer, 5, form)
@@ -593,7 +594,7 @@ def _quad(answer: object) -> Sentences:
     }
 
 
-@checks("13.2")
+@checks("15.2")
 def _repack(answer: object) -> Sentences:
     built = compiled(answer, "repack", _BEFORE, _REPACKED)
     S = np.arange(256, dtype=np.float32).reshape(16, 16) + np.float32(0.0625)
@@ -626,7 +627,33 @@ def _repack(answer: object) -> Sentences:
     }
 
 
-@checks("13.3")
+_FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+_TO_LANE = drawn("15.3", "lane {} holds", 14, 10, 18, 22, 26, 6)
+
+
+@checks("15.3")
+def _from_lanes(answer: object) -> Sentences:
+    submitted = whole_number_set(answer, "a list of lanes, each from 0 to 31")
+    cells = [(row, column) for place, row, column in _FP8.a.holds(_TO_LANE) if place.register == 0]
+    row, first = cells[0]
+    expected = frozenset(_FP8.d.where(r, c % 8)[0].lane for r, c in cells)
+    return {
+        correct(submitted == expected): f"They are columns {first} to {first + 3} of row {row}. As "
+        "accumulators two neighbours are in one lane, so the four are in two lanes, and the lane itself had "
+        "none of them.",
+        when(submitted == {_TO_LANE}): "If they had stayed in their lane, FP8 would need no shuffles. A "
+        "lane of D holds two neighbours.",
+        when(submitted == {lane + 2 for lane in expected}): "You read off columns 12 to 15. The register "
+        "has the four that begin with column 8: which are these?",
+        when(len(submitted) != 2): "Four neighbours of a row, two in each lane: that makes two lanes.",
+        when({lane // 4 for lane in submitted} != {_TO_LANE // 4}): "Rows stay in their group of four "
+        "lanes: the row is lane // 4 before and after.",
+        otherwise: "Find the four columns in the lower half of the picture, then the same cells in the "
+        "upper half.",
+    }
+
+
+@checks("15.4")
 def _by_hand(answer: object) -> Sentences:
     submitted = numbers(answer, "`(factor, l, O)`", 3)
     factor, total, output = 0.25, 2.625, 4.4375
@@ -683,7 +710,7 @@ def _stepped(flags: _StepFlags) -> tuple[_Floats, _Floats]:
     return output, total
 
 
-@checks("13.4")
+@checks("15.5")
 def _rescale(answer: object) -> Sentences:
     built = compiled(answer, "rescale", _BEFORE, _ONLINE)
     q, k, v = _small_problem()
@@ -755,7 +782,7 @@ def _rescale(answer: object) -> Sentences:
     }
 
 
-@checks("13.5")
+@checks("15.6")
 def _tiles(answer: object) -> Sentences:
     cases = (
         *((0, 64, 64), (3, 64, 64), (3, 64, 32), (1, 128, 64), (4, 64, 128), (5, 64, 128), (2, 128, 128)),
@@ -807,7 +834,7 @@ def _tiles(answer: object) -> Sentences:
 _MASK_CASES = ((0, 0), (16, 16), (16, 0), (32, 24), (8, 16))  # first query, first key
 
 
-@checks("13.6")
+@checks("15.7")
 def _mask(answer: object) -> Sentences:
     built = compiled(answer, "mask", _BEFORE, _MASKED)
     scores = np.arange(1, 257, dtype=np.float32).reshape(16, 16)
@@ -857,7 +884,7 @@ def _mask(answer: object) -> Sentences:
     }
 
 
-@checks("13.7")
+@checks("15.8")
 def _cycles(answer: object) -> Sentences:
     form = "`(products, exponentials, products, exponentials)`"
     submitted = numbers(answer, form, 4)
@@ -880,7 +907,7 @@ def _cycles(answer: object) -> Sentences:
 _CHANGING = {1, 3, 5}
 
 
-@checks("13.8")
+@checks("15.9")
 def _changes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a set of numbers, such as {1, 2}")
     return {

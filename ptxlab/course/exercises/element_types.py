@@ -1,4 +1,4 @@
-"""Lesson 02: element types, their bits, containers and packing."""
+"""Lesson 03: element types, their bits, containers and packing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..checking import Sentences, checks, correct, drawn, first_register, otherw
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
-REGISTER = drawn("02.1", "`0x{:08X}`", 0x80F73C91, 0x9E2B71A4, 0x5D08E3C6, 0xB47A1F29, 0xF16C83D2, 0x2CA95E07)
+REGISTER = drawn("03.1", "`0x{:08X}`", 0x80F73C91, 0x9E2B71A4, 0x5D08E3C6, 0xB47A1F29, 0xF16C83D2, 0x2CA95E07)
 _MAGNITUDE, _FRACTION, _EXPONENT = drawn(
-    "02.3",
+    "03.3",
     "Encode -{0} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. "
     "Start from {0} = {1} · 2^{2}",
     (20, 1.25, 4),
@@ -30,9 +30,9 @@ _MAGNITUDE, _FRACTION, _EXPONENT = drawn(
     (12, 1.5, 3),
 )
 _NUMBER = -_MAGNITUDE
-ADDED = drawn("02.2", "`(A B)[0][0]` is {}.", 49, 37, 64, 81, 25, 58)
+ADDED = drawn("03.2", "`(A B)[0][0]` is {}.", 49, 37, 64, 81, 25, 58)
 _FOUR = drawn(
-    "02.6",
+    "03.6",
     "{}, {}, {}, {}",
     (1, -1.5, 6, 0.5),
     (2, -0.5, 4, 1.5),
@@ -115,7 +115,7 @@ def binades(*names: str) -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@checks("02.1")
+@checks("03.1")
 def _read_s4(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 8, "eight numbers, first element first")
     codes = S4.a.split(np.full((S4.lanes, S4.a.registers), REGISTER, dtype=np.uint32))[0, :8]
@@ -142,7 +142,7 @@ def _read_s4(answer: object) -> Sentences:
     }
 
 
-@checks("02.2")
+@checks("03.2")
 def overflow(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(without, with .satfinite)`")
     s32 = dtype("s32")
@@ -168,7 +168,7 @@ def overflow(answer: object) -> Sentences:
     }
 
 
-@checks("02.3")
+@checks("03.3")
 def _encode_e4m3(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a byte, `0b........` or `0x..`")
     e4m3 = dtype("e4m3")
@@ -198,7 +198,7 @@ def _encode_e4m3(answer: object) -> Sentences:
     }
 
 
-@checks("02.4")
+@checks("03.4")
 def _nan_codes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of bytes, `[0x.., ...]`")
     e4m3 = dtype("e4m3")
@@ -234,7 +234,7 @@ def _has_infinity_or_nan(answer: object, count: int) -> bool:
     return values.size == count and not np.isfinite(values).all()
 
 
-@checks("02.5")
+@checks("03.5")
 def e2m1(answer: object) -> Sentences:
     form = "eight numbers, code `0b0000` first"
     if _has_infinity_or_nan(answer, 8):
@@ -269,7 +269,7 @@ def e2m1(answer: object) -> Sentences:
     }
 
 
-@checks("02.6")
+@checks("03.6")
 def padded(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x........`")
     codes = [int(code) for code in dtype("e2m1").encode(_FOUR)]
@@ -306,7 +306,7 @@ def padded(answer: object) -> Sentences:
     }
 
 
-@checks("02.7")
+@checks("03.7")
 def _mistaken(answer: object) -> Sentences:
     (submitted,) = numbers(answer, "one number, for example `2**-3`", 1)
     bf16, f16 = dtype("bf16"), dtype("f16")
@@ -336,7 +336,7 @@ def _mistaken(answer: object) -> Sentences:
 _DECODED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
 
 
-@checks("02.8")
+@checks("03.8")
 def decoder(answer: object) -> Sentences:
     form = "`value(code, e, m)` returns a number"
     for name, step in _DECODED:

@@ -1,4 +1,4 @@
-"""Lesson 12: from accumulators to global memory: bias, activation, conversion, stmatrix and a TMA store."""
+"""Lesson 14: from accumulators to global memory: bias, activation, conversion, stmatrix and a TMA store."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def _instructions(result: Simulation) -> str:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("12.1")
+@checks("14.1")
 def _sectors(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four whole numbers")
     expected = (16, 8, 128, 64)
@@ -333,7 +333,7 @@ _RIGHT_COLUMNS = (
 )
 
 
-@checks("12.2")
+@checks("14.2")
 def _store(answer: object) -> Sentences:
     built = compiled(answer, "store", _BEFORE, _PAIRS)
     advice = "D has N elements in a row, two in each word: which word holds the elements of a lane?"
@@ -403,7 +403,7 @@ def _staged(
     return result, D, np.maximum(total + bias, 0).astype(np.float16)
 
 
-@checks("12.3")
+@checks("14.3")
 def _put(answer: object) -> Sentences:
     result, D, right = _staged(answer, "put", _SHARED, _LEAVE + _STAGED)
     wrong = right != D
@@ -443,7 +443,7 @@ def _put(answer: object) -> Sentences:
     }
 
 
-@checks("12.4")
+@checks("14.4")
 def _leave(answer: object) -> Sentences:
     result, D, right = _staged(answer, "leave", _SHARED + _PUT, _STAGED)
     wrong = right != D
@@ -483,7 +483,7 @@ def _leave(answer: object) -> Sentences:
     }
 
 
-@checks("12.5")
+@checks("14.5")
 def _which_wait(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers out of 0, 1 and 2")
     expected = (1, 0, 2, 1)
@@ -502,7 +502,7 @@ def _which_wait(answer: object) -> Sentences:
     }
 
 
-@checks("12.6")
+@checks("14.6")
 def _send(answer: object) -> Sentences:
     built = compiled(answer, "send", _SHARED + _PUT, _WIDE)
     A, B, bias, total = _launch_data(256)
@@ -545,7 +545,7 @@ def _send(answer: object) -> Sentences:
     }
 
 
-@checks("12.7")
+@checks("14.7")
 def _least_k(answer: object) -> Sentences:
     cases = ((2, 752, 4.8), (4, 752, 4.8), (10, 752, 4.8), (2, 312, 2.0), (4, 1500, 8.0))
     form = "`least_k(size, tflops, tbs)` returns a number"

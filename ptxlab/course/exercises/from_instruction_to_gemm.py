@@ -1,4 +1,4 @@
-"""Lesson 11: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
+"""Lesson 13: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
 
 from __future__ import annotations
 
@@ -383,7 +383,7 @@ def sources() -> list[str]:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("11.1")
+@checks("13.1")
 def _traffic(answer: object) -> Sentences:
     cases = (
         (4096, 4096, 4096, 16, 8),
@@ -409,7 +409,7 @@ def _traffic(answer: object) -> Sentences:
     }
 
 
-@checks("11.2")
+@checks("13.2")
 def _warp_tiles(answer: object) -> Sentences:
     submitted = numbers(answer, "four numbers of cycles", 4)
     expected = (12.0, 16.0, 48.0, 32.0)
@@ -439,7 +439,7 @@ _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 _DEPTHS = (320, 64)  # K: more tiles than stages, and one
 
 
-@checks("11.3")
+@checks("13.3")
 def _iteration(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
@@ -490,7 +490,7 @@ def _iteration(answer: object) -> Sentences:
     }
 
 
-@checks("11.4")
+@checks("13.4")
 def _stages(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     size = (128 + 256) * 128
@@ -514,7 +514,7 @@ def _stages(answer: object) -> Sentences:
     }
 
 
-@checks("11.5")
+@checks("13.5")
 def _lost(answer: object) -> Sentences:
     idle, short, long = numbers(answer, "three numbers", 3)
     gap = between_tiles(9)
@@ -536,7 +536,7 @@ def _lost(answer: object) -> Sentences:
     }
 
 
-@checks("11.6")
+@checks("13.6")
 def _cluster(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of bytes")
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
@@ -553,7 +553,7 @@ def _cluster(answer: object) -> Sentences:
     }
 
 
-@checks("11.7")
+@checks("13.7")
 def _waves(answer: object) -> Sentences:
     cases = (
         *((2048, 2048, 128, 256, 132), (4096, 4096, 128, 256, 132), (1024, 1024, 128, 128, 132)),

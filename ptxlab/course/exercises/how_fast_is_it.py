@@ -1,4 +1,4 @@
-"""Lesson 10: latency, throughput, Little's law, what bounds wgmma, sparsity; its pictures."""
+"""Lesson 12: latency, throughput, Little's law, what bounds wgmma, sparsity; its pictures."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ _WORK = 2 * MMA.m * MMA.n * MMA.k
 _ONE_CHAIN = _WORK / _LATENCY * _SUB_PARTITIONS * _SMS * _GHZ / 1000  # TFLOP/s
 
 
-@checks("10.1")
+@checks("12.1")
 def _one_chain(answer: object) -> Sentences:
     (rate,) = numbers(answer, "one number of TFLOP/s", 1)
 
@@ -142,7 +142,7 @@ def _one_chain(answer: object) -> Sentences:
     }
 
 
-@checks("10.2")
+@checks("12.2")
 def _little(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of chains")
     expected = (_LATENCY // _INTERVAL, 2, 1)
@@ -171,7 +171,7 @@ _WGMMA_CYCLES = 64
 _WGMMA_WORK = 2 * WGMMA.m * WGMMA.n * WGMMA.k
 
 
-@checks("10.3")
+@checks("12.3")
 def _two_thirds(answer: object) -> Sentences:
     mma, wgmma, percent = numbers(answer, "three numbers: (operations with mma, with wgmma, percent)", 3)
     rate = _WGMMA_WORK / _WGMMA_CYCLES
@@ -208,7 +208,7 @@ def _memory_cycles(n: int, sparse: bool, in_memory: bool) -> float:
     return (n / 2 if sparse else n / 4) + (16 if in_memory else 0)
 
 
-@checks("10.4")
+@checks("12.4")
 def _cycles(answer: object) -> Sentences:
     form = "a number of cycles"
     rows = [(n, sparse, memory) for n in _WIDTHS for sparse in (False, True) for memory in (False, True)]
@@ -251,7 +251,7 @@ def _gain(n: int) -> float:
 _WANTED = 1.75
 
 
-@checks("10.5")
+@checks("12.5")
 def _sparsity(answer: object) -> Sentences:
     at_64, smallest = numbers(answer, "two numbers: (times as fast, N)", 2)
     expected = next(n for n in _WIDTHS if _gain(n) >= _WANTED)
@@ -276,7 +276,7 @@ _S4_CYCLES = 73.4
 _S8_CYCLES = 1.5
 
 
-@checks("10.6")
+@checks("12.6")
 def _emulated(answer: object) -> Sentences:
     (times,) = numbers(answer, "one number", 1)
     expected = _S4_CYCLES / (2 * _S8_CYCLES)

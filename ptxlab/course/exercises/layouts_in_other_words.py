@@ -234,7 +234,7 @@ def names_in_triton() -> Picture:
         "#ttg.nvidia_mma": ["C and D of mma (versionMajor 2)\nor of wgmma (3)", "01, 05"],
         "#ttg.dot_op": ["A and B in registers; kWidth:\nneighbours along k in a lane", "01"],
         "#ttg.swizzled_shared": ["a tile in shared memory,\nas ldmatrix reads it", "04"],
-        "#ttg.nvmma_shared": ["a tile in shared memory, as\nTMA writes and wgmma reads it", "06"],
+        "#ttg.nvmma_shared": ["a tile in shared memory, as\nTMA writes and wgmma reads it", "06, 08"],
         "#ttg.linear": ["the bases of this lesson", "30"],
     }
     shown = {name: [text, f"lesson{'s' * (',' in where)} {where}"] for name, (text, where) in texts.items()}

@@ -1,4 +1,4 @@
-"""Lesson 07: mbarriers, seen step by step in simulated kernels; the reader's producers and consumers."""
+"""Lesson 09: mbarriers, seen step by step in simulated kernels; the reader's producers and consumers."""
 
 from __future__ import annotations
 
@@ -460,7 +460,7 @@ def _byte_hints(record: Recorded, tiles: int = 1) -> Sentences:
     }
 
 
-@checks("07.1")
+@checks("09.1")
 def _counting(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     pending, bytes_, parity = submitted
@@ -491,7 +491,7 @@ _LOADED = (
 ).replace("Stage stage;", "Stage stages[2];")
 
 
-@checks("07.2")
+@checks("09.2")
 def _load(answer: object) -> Sentences:
     record, _ = _tried(answer, "load", "", f"\n{_LOADED}", ((1, 4),))
     copies = [step for step in record.steps if step.kind == "complete_tx"]
@@ -517,7 +517,7 @@ def _load(answer: object) -> Sentences:
     }
 
 
-@checks("07.3")
+@checks("09.3")
 def _parities(answer: object) -> Sentences:
     cases = ((0, 4), (3, 4), (4, 4), (9, 4), (5, 2), (7, 3), (6, 1), (11, 3))
     form = "two numbers, each 0 or 1"
@@ -546,7 +546,7 @@ def _parities(answer: object) -> Sentences:
     }
 
 
-@checks("07.4")
+@checks("09.4")
 def _consume(answer: object) -> Sentences:
     record, stages = _tried(answer, "consume", f"{PRODUCE}\n", f"\n{RING}")
     asked_for = _asked_for(record, consumers=True, empty=0)
@@ -576,7 +576,7 @@ def _consume(answer: object) -> Sentences:
     }
 
 
-@checks("07.5")
+@checks("09.5")
 def _counts(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     full, empty, bytes_ = submitted
@@ -596,7 +596,7 @@ def _counts(answer: object) -> Sentences:
     }
 
 
-@checks("07.6")
+@checks("09.6")
 def _produce(answer: object) -> Sentences:
     record, stages = _tried(answer, "produce", "", f"\n{CONSUME}\n\n{RING}")
     asked_for = _asked_for(record, consumers=False, empty=1)
@@ -627,7 +627,7 @@ CONSUME_BY_WARPS = CONSUME.replace(
 )
 
 
-@checks("07.7")
+@checks("09.7")
 def _whole(answer: object) -> Sentences:
     record, stages = _tried(answer, "ring", f"{PRODUCE}\n\n{CONSUME_BY_WARPS}\n", "")
     counts = {step.barrier: step.pending for step in record.steps if step.kind == "init"}

@@ -1,4 +1,4 @@
-"""Lesson 15: the metadata of sparse A, and the sparsity selector."""
+"""Lesson 17: the metadata of sparse A, and the sparsity selector."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.ro
 FOURS, PAIRS = STRUCTURES["2:4"], STRUCTURES["4:8"]
 
 KEPT_NIBBLE, KEPT_CHUNK = drawn(
-    "15.1", "`0b{:04b}` in chunk {}", (0b1001, 2), (0b1100, 3), (0b1110, 2), (0b1101, 3), (0b1000, 1)
+    "17.1", "`0b{:04b}` in chunk {}", (0b1001, 2), (0b1100, 3), (0b1110, 2), (0b1101, 3), (0b1000, 1)
 )
 ROW = drawn(
-    "15.2",
+    "17.2",
     "[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]",
     (0, 5, 0, 7, 1, 0, 0, 2, 0, 0, 3, 4, 6, 8, 0, 0),
     (3, 0, 0, 1, 0, 2, 5, 0, 7, 0, 4, 0, 0, 6, 0, 8),
@@ -34,17 +34,17 @@ ROW = drawn(
     (0, 0, 9, 2, 0, 4, 0, 1, 3, 8, 0, 0, 0, 5, 6, 0),
 )
 PAIR_NIBBLE, PAIR_CHUNK = drawn(
-    "15.3",
+    "17.3",
     "chunk {1} of a row has the nibble `0b{0:04b}`",
     *((0b1100, 2), (0b1000, 3), (0b1101, 1), (0b1001, 3), (0b1110, 2)),
 )
 AT, CHUNK, SELECTOR = drawn(
-    "15.4",
+    "17.4",
     "row {}, chunk {}, and in which bits**, when the sparsity selector is **{}**",
     *((12, 1, 3), (10, 2, 1), (13, 3, 2), (9, 1, 2), (14, 2, 3)),
 )
 LANE, LOW, _HIGH = drawn(
-    "15.5",
+    "17.5",
     "lane {0}: **which chunk does the nibble in bits {2} to {1}",
     *((5, 8, 11), (9, 12, 15), (13, 20, 23), (21, 16, 19), (25, 12, 15)),
 )
@@ -73,7 +73,7 @@ def _word(nibbles: list[int]) -> int:
     return sum(nibble << 4 * at for at, nibble in enumerate(nibbles))
 
 
-@checks("15.1")
+@checks("17.1")
 def _kept_columns(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of two columns")
     first = FOURS.nibbles[KEPT_NIBBLE]
@@ -99,7 +99,7 @@ def _kept_columns(answer: object) -> Sentences:
     }
 
 
-@checks("15.2")
+@checks("17.2")
 def _row_of_nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as `0x1234`")
     nibbles = [int(nibble) for nibble in FOURS.compress([ROW])[1][0]]
@@ -123,7 +123,7 @@ def _row_of_nibbles(answer: object) -> Sentences:
     }
 
 
-@checks("15.3")
+@checks("17.3")
 def _kept_pairs(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of columns")
     start = PAIR_CHUNK * PAIRS.chunk
@@ -145,7 +145,7 @@ def _kept_pairs(answer: object) -> Sentences:
     }
 
 
-@checks("15.4")
+@checks("17.4")
 def _find_nibble(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     copies = ONE.operand("E").where(AT, CHUNK)
@@ -169,7 +169,7 @@ def _find_nibble(answer: object) -> Sentences:
     }
 
 
-@checks("15.5")
+@checks("17.5")
 def _what_is_described(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(row, first column)`")
     row, chunk = (int(at) for at in _TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
@@ -199,7 +199,7 @@ def _lane_and_bit(operand: Operand, row: int, chunk: int, selector: int) -> tupl
     return place.lane, place.low
 
 
-@checks("15.6")
+@checks("17.6")
 def _write_layout(answer: object) -> Sentences:
     form = "`place(row, chunk, selector)` returns `(lane, lowest bit)`"
     e, narrow = _TWO_WIDE.operand("E"), _TWO_NARROW.operand("E")

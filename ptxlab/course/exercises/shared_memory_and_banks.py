@@ -138,7 +138,7 @@ def cures() -> Picture:
     '9216 bytes'
     """
     rows, first = rows_of_a()
-    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "wgmma reads it\n(lesson 05)"]
+    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "wgmma reads it\n(lesson 06)"]
     texts = {}
     for name, pitch, swizzle in (
         (f"rows of {_ROW} bytes", _ROW, 0),

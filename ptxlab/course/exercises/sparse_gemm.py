@@ -367,7 +367,7 @@ def _busy(answer: object) -> Sentences:
         correct(near(_share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
         "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "
         "shrinks to 1.26 times. An H200 reaches 1.57 times, we think because tensor cores that wait take "
-        "less power, so the clock stays higher (lesson 10).",
+        "less power, so the clock stays higher (lesson 12).",
         when(near(_share, 9.0)): "Right, except that nothing can be busy for more than all of the time.",
         when(near(lambda rows, n, column: rows * n * 64 / (rows * (2048 + n * column)))): "Those are the "
         "reads. TMA writes the tile into the same memory.",

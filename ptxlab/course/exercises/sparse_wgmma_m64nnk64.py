@@ -15,7 +15,6 @@ from ..checking import Sentences, checks, correct, otherwise, when
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]
 A_ROW, A_COL, NIBBLE = 37, 42, 0b1110
-E_ROW, E_CHUNK = 45, 10
 _N_ASKED = (8, 24, 40, 48, 56, 256)
 _SPARE = 100
 
@@ -139,34 +138,6 @@ def where_a(answer: object) -> Sentences:
 
 
 @checks("19.4")
-def nibble_place(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 3, "`(thread, lowest bit, highest bit)`")
-    metadata = INS.operand("E")
-    right, above, left = (
-        metadata.where(row, chunk)[0]
-        for row, chunk in ((E_ROW, E_CHUNK), (E_ROW - 8, E_CHUNK), (E_ROW, E_CHUNK - 8))
-    )
-    expected = (right.lane, right.low, right.high)
-    return {
-        correct(submitted == expected): f"The row is in warp {E_ROW // 16}. Inside it, row {E_ROW % 16} is "
-        f"groupID {E_ROW % 8} plus 8, which an odd lane has. Chunks 8 to 15 are in the upper pair of the "
-        "four lanes.",
-        when(submitted == (right.lane % 32, right.low, right.high)): "That is the lane inside its warp: add "
-        "the threads of the warps before it.",
-        when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
-        "higher: of two neighbouring lanes, each has one of the two rows.",
-        when(submitted == (left.lane, left.low, left.high)): "That is the right place for the chunk eight "
-        "to the left: the lower pair of lanes has columns 0 to 31, the upper pair has the rest.",
-        when(submitted[0] == right.lane): "The thread is right. Its register holds eight nibbles of one row, "
-        "with its own first chunk in the lowest bits.",
-        when(submitted[1:] == expected[1:]): "The bits are right. The row gives the warp, row % 8 gives the "
-        "group of four, then come the half of the rows and the half of the columns.",
-        otherwise: "Find the warp that has the row, then the four lanes of its groupID: they share two rows "
-        "and two halves of the columns.",
-    }
-
-
-@checks("19.5")
 def metadata_lane(answer: object) -> Sentences:
     table = function_table(
         answer, INS.m, INS.k // QUADS.chunk, form="`metadata_thread(row, chunk)` returns a thread, 0 to 127"

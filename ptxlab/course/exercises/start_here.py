@@ -32,9 +32,9 @@ _SPEEDS = {
     "float units, cuBLAS": (BEST_PLAIN, "NVIDIA's library: as fast as it gets without tensor cores"),
     "tensor cores, one tile a warp": (
         RATES[1],
-        "rung 1 of lesson 11: they nearly always wait for memory",
+        "rung 1 of lesson 13: they nearly always wait for memory",
     ),
-    "tensor cores, fed": (RATES[12], "rung 12 of lesson 11, which you can write by then"),
+    "tensor cores, fed": (RATES[12], "rung 12 of lesson 13, which you can write by then"),
 }
 
 

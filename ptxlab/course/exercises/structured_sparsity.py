@@ -1,4 +1,4 @@
-"""Lesson 14: structured sparsity, pruning and compression."""
+"""Lesson 16: structured sparsity, pruning and compression."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def types_by_structure() -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@checks("14.1")
+@checks("16.1")
 def broken(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of chunk numbers")
     row = np.array([ROW])
@@ -190,7 +190,7 @@ def _fits(answer: object) -> dict[str, frozenset[int]]:
     return {name: whole_number_set(rows, form) for name, rows in zip(names, lists, strict=True)}
 
 
-@checks("14.2")
+@checks("16.2")
 def structures(answer: object) -> Sentences:
     submitted = _fits(answer)
     expected = {
@@ -217,7 +217,7 @@ def structures(answer: object) -> Sentences:
     }
 
 
-@checks("14.3")
+@checks("16.3")
 def _prune_pairs(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     if len(submitted) != len(CHUNK):
@@ -251,7 +251,7 @@ def _prune_pairs(answer: object) -> Sentences:
     }
 
 
-@checks("14.4")
+@checks("16.4")
 def _stored_half(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     row = np.array([SPARSE])
@@ -279,7 +279,7 @@ def _stored_half(answer: object) -> Sentences:
     }
 
 
-@checks("14.5")
+@checks("16.5")
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(dense, compressed, metadata)`")
     width = dtype("s4").bits
@@ -303,7 +303,7 @@ def bits(answer: object) -> Sentences:
     }
 
 
-@checks("14.6")
+@checks("16.6")
 def _twice_listed(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
@@ -339,7 +339,7 @@ _CHUNKS = (
 )
 
 
-@checks("14.7")
+@checks("16.7")
 def pruner(answer: object) -> Sentences:
     form = "`prune(chunk)` returns four numbers"
     for chunk in _CHUNKS:

@@ -1,4 +1,4 @@
-"""Lesson 08: eight broken kernels; the reader names the line, or repairs it."""
+"""Lesson 10: eight broken kernels; the reader names the line, or repairs it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Launches = Sequence[Callable[[], ExpectedLaunch]]
 
 @dataclass(frozen=True)
 class BrokenKernel:
-    """A kernel of lesson 08 or 09, shown with line numbers; what it does is folded away below.
+    """A kernel of lesson 10 or 11, shown with line numbers; what it does is folded away below.
 
     >>> print(broken(2).text.splitlines()[3].strip())
     if (row > M)
@@ -209,7 +209,7 @@ _LAUNCHES: tuple[Launches, ...] = (
 
 
 def broken_kernels(file: str, launches: Sequence[Launches]) -> tuple[BrokenKernel, ...]:
-    """The kernels of a file, which begins with what they call beside the functions of lessons 03 and 04."""
+    """The kernels of a file, which begins with what they call beside the functions of lessons 02 and 04."""
     functions, *texts = source_parts(file)
     before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
     pairs = zip(texts, launches, strict=True)
@@ -353,7 +353,7 @@ def repair_verdict(
     }
 
 
-@checks("08.1")
+@checks("10.1")
 def _second_barrier(answer: object) -> Sentences:
     result, wrong, launch = repaired(answer, broken(1), "All threads of the block have to reach a barrier.")
     races = [hazard for hazard in result.hazards if hazard.kind == "race"]
@@ -370,7 +370,7 @@ def _second_barrier(answer: object) -> Sentences:
     }
 
 
-@checks("08.2")
+@checks("10.2")
 def _past_the_end(answer: object) -> Sentences:
     hurt = "That is where it goes wrong: the memory ends there. Which line let the thread get that far?"
     return line_verdict(
@@ -391,7 +391,7 @@ def _past_the_end(answer: object) -> Sentences:
     )
 
 
-@checks("08.3")
+@checks("10.3")
 def _fragment_index(answer: object) -> Sentences:
     right_if = "The access is right, if the line before it is."
     return line_verdict(
@@ -404,7 +404,7 @@ def _fragment_index(answer: object) -> Sentences:
             7: right_if,
             11: right_if,
             16: right_if,
-            10: "B is as in lesson 03: its two registers are 8 rows apart. The pictures show A.",
+            10: "B is as in lesson 02: its two registers are 8 rows apart. The pictures show A.",
             15: "D is stored as its layout says: d0 and d1 are neighbours, d2 and d3 are 8 rows lower.",
             2: "Groups of four lanes: as in every layout of this instruction.",
             13: "The `mma` does what it is told. Look at what it was told.",
@@ -413,7 +413,7 @@ def _fragment_index(answer: object) -> Sentences:
     )
 
 
-@checks("08.4")
+@checks("10.4")
 def _accumulators(answer: object) -> Sentences:
     result, wrong, launch = repaired(answer, broken(4))
     A, B, D = launch.arrays
@@ -434,7 +434,7 @@ def _accumulators(answer: object) -> Sentences:
     }
 
 
-@checks("08.5")
+@checks("10.5")
 def _missing_lanes(answer: object) -> Sentences:
     result, wrong, launch = repaired(
         answer,
@@ -465,7 +465,7 @@ def _missing_lanes(answer: object) -> Sentences:
     }
 
 
-@checks("08.6")
+@checks("10.6")
 def _bank_conflicts(answer: object) -> Sentences:
     return line_verdict(
         answer,
@@ -484,7 +484,7 @@ def _bank_conflicts(answer: object) -> Sentences:
     )
 
 
-@checks("08.7")
+@checks("10.7")
 def _pipeline_tail(answer: object) -> Sentences:
     last = "Go through the last iteration: how many groups are in flight before it, and how many may stay so?"
     return line_verdict(

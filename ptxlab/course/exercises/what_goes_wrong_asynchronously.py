@@ -1,4 +1,4 @@
-"""Lesson 09: kernels with a mistake each, in which copies and products run while the threads go on."""
+"""Lesson 11: kernels with a mistake each, in which copies and products run while the threads go on."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def without(left_out: str) -> Picture:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("09.1")
+@checks("11.1")
 def _proxy_fence(answer: object) -> Sentences:
     return repair_verdict(
         answer,
@@ -160,7 +160,7 @@ def _proxy_fence(answer: object) -> Sentences:
     )
 
 
-@checks("09.2")
+@checks("11.2")
 def _too_early(answer: object) -> Sentences:
     return line_verdict(
         answer,
@@ -180,7 +180,7 @@ def _too_early(answer: object) -> Sentences:
     )
 
 
-@checks("09.3")
+@checks("11.3")
 def _fence_again(answer: object) -> Sentences:
     return repair_verdict(
         answer,
@@ -198,7 +198,7 @@ def _fence_again(answer: object) -> Sentences:
     )
 
 
-@checks("09.4")
+@checks("11.4")
 def _too_few_bytes(answer: object) -> Sentences:
     return repair_verdict(
         answer,
@@ -221,7 +221,7 @@ def _too_few_bytes(answer: object) -> Sentences:
     )
 
 
-@checks("09.5")
+@checks("11.5")
 def _too_many_bytes(answer: object) -> Sentences:
     advice = "Here {sizes}: how many bytes does the copy bring in each iteration, and how many are announced?"
     result, wrong, launch = repaired(answer, broken(5), advice)
@@ -244,7 +244,7 @@ _PHASES = (
 )
 
 
-@checks("09.6")
+@checks("11.6")
 def _wrong_parity(answer: object) -> Sentences:
     return repair_verdict(
         answer,
@@ -263,7 +263,7 @@ def _wrong_parity(answer: object) -> Sentences:
     )
 
 
-@checks("09.7")
+@checks("11.7")
 def _empty_at_first(answer: object) -> Sentences:
     overwritten = (
         "Now the producer does not wait for the consumers: a stage may be overwritten while it is read."

@@ -1,4 +1,4 @@
-"""Lesson 03: kernels that the reader writes, judged by simulating them; its own kernels."""
+"""Lesson 02: kernels that the reader writes, judged by simulating them; its own kernels."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ _AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5), (11, 192, 2049, -3)
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
 
-@checks("03.1")
+@checks("02.1")
 def _axpy(answer: object) -> Sentences:
     kernel = compiled(answer, "axpy")
     for case, (blocks, threads, n, a) in enumerate(_AXPY):
@@ -225,7 +225,7 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
     return _ONE.replace("LOAD_B", load_b).replace("START", start)
 
 
-@checks("03.2")
+@checks("02.2")
 def _load_b(answer: object) -> Sentences:
     try:
         kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
@@ -290,7 +290,7 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
 _GARBAGE = 1000  # what the accumulators hold before `start`
 
 
-@checks("03.3")
+@checks("02.3")
 def _start(answer: object) -> Sentences:
     called = f"for (int r = 0; r < 4; r++) d[r] = {_GARBAGE}; start(d, bias);"
     kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start=called))
@@ -375,7 +375,7 @@ def _disagreement(kind: str, rows: Sequence[int]) -> str:
     return f"{kind} 0 loads A from row {rows[0]} on, {kind} {other} from row {rows[other]}"
 
 
-@checks("03.4")
+@checks("02.4")
 def _stacked(answer: object) -> Sentences:
     kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
     by_lane = bool(_BY_LANE.search(str(answer)))

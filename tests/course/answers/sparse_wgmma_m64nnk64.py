@@ -18,15 +18,14 @@ SOLUTIONS: dict[str, str] = {
     "19.1": "[8, 24, 48, 256]",
     "19.2": "(200, 192)",
     "19.3": "(20, 85)",
-    "19.4": "(87, 8, 11)",
-    "19.5": "row // 16 * 32 + row % 8 * 4 + row % 16 // 8 + chunk // 8 * 2",
+    "19.4": "row // 16 * 32 + row % 8 * 4 + row % 16 // 8 + chunk // 8 * 2",
 }
 
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     ("19.1", (256, 48, 24, 8)),
-    ("19.5", metadata_lane),
-    ("19.5", lambda row, chunk: np.int64(metadata_lane(row, chunk))),
+    ("19.4", metadata_lane),
+    ("19.4", lambda row, chunk: np.int64(metadata_lane(row, chunk))),
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -51,26 +50,19 @@ WRONG: list[tuple[str, Any, str]] = [
     ("19.3", (20, 3), "column is right"),
     ("19.3", (22, 85), "thread is right"),
     ("19.3", (0, 0), "four columns wide"),
-    ("19.4", (23, 8, 11), "inside its warp"),
-    ("19.4", (86, 8, 11), "eight higher"),
-    ("19.4", (85, 8, 11), "eight to the left"),
-    ("19.4", (87, 24, 27), "thread is right"),
-    ("19.4", (0, 8, 11), "bits are right"),
-    ("19.4", (0, 0, 3), "two halves"),
-    ("19.5", lambda row, chunk: metadata_lane(row, chunk) % 32, "inside each warp"),
-    ("19.5", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "exchanged"),
-    ("19.5", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8, "right half"),
-    ("19.5", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),
-    ("19.5", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk % 4, "group of four"),
-    ("19.5", lambda row, chunk: row * 4 + chunk // 8 * 2, "first eight rows"),
-    ("19.5", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row // 8 + chunk // 8 * 2, "first warp"),
-    ("19.5", lambda row, chunk: 0, "First find the warp"),
+    ("19.4", lambda row, chunk: metadata_lane(row, chunk) % 32, "inside each warp"),
+    ("19.4", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "exchanged"),
+    ("19.4", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8, "right half"),
+    ("19.4", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),
+    ("19.4", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk % 4, "group of four"),
+    ("19.4", lambda row, chunk: row * 4 + chunk // 8 * 2, "first eight rows"),
+    ("19.4", lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row // 8 + chunk // 8 * 2, "first warp"),
+    ("19.4", lambda row, chunk: 0, "First find the warp"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "19.2": r"\b200\b|\b192\b",
     "19.3": r"\b20\b|\b85\b",
-    "19.4": r"\b87\b|\b11\b",
-    "19.5": r"\* 32|\* 4|>>",
+    "19.4": r"\* 32|\* 4|>>",
 }

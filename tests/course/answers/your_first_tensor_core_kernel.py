@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 03: kernels, right in several ways and wrong in the typical ones."""
+"""Answers to the exercises of lesson 02: kernels, right in several ways and wrong in the typical ones."""
 
 from __future__ import annotations
 
@@ -36,104 +36,104 @@ _EVERY_WARP = replaced(_STACKED, "threadIdx.x / 32 * 16", "w * 16").join(
     ["for (int w = 0; w < 4; w++) { ", " }"]
 )
 _WRONG_KERNELS = [
-    ("03.1", f"{_I}y[i] += a * x[i];", "reads x[1000]; x has 1000 elements. Threads beyond the last element"),
-    ("03.1", "int i = threadIdx.x; if (i < n) y[i] += a * x[i];", "which block this is"),
-    ("03.1", "for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] += a * x[i];", "up to 8 times"),
-    ("03.1", f"{_I}if (i < n) y[i] = a * x[i];", "replaced"),
-    ("03.1", f"{_I}if (i < n) y[i] += x[i];", "factor"),
-    ("03.1", f"{_I}if (i < n - 1) y[i] += a * x[i];", "n or n - 1"),
-    ("03.1", "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];", "ask for their size"),
-    ("03.1", ";", "No element"),
-    ("03.1", f"{_I}if (i < n) y[i] += 3 * x[i];", "`a` is an argument"),
-    ("03.1", f"{_I}if (i == 0) for (int j = 0; j < n; j++) y[j] += a * x[j];", "some threads do the work"),
-    ("03.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
-    ("03.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
-    ("03.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
-    ("03.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
-    ("03.2", replaced(_LOAD_B, "b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
+    ("02.1", f"{_I}y[i] += a * x[i];", "reads x[1000]; x has 1000 elements. Threads beyond the last element"),
+    ("02.1", "int i = threadIdx.x; if (i < n) y[i] += a * x[i];", "which block this is"),
+    ("02.1", "for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] += a * x[i];", "up to 8 times"),
+    ("02.1", f"{_I}if (i < n) y[i] = a * x[i];", "replaced"),
+    ("02.1", f"{_I}if (i < n) y[i] += x[i];", "factor"),
+    ("02.1", f"{_I}if (i < n - 1) y[i] += a * x[i];", "n or n - 1"),
+    ("02.1", "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];", "ask for their size"),
+    ("02.1", ";", "No element"),
+    ("02.1", f"{_I}if (i < n) y[i] += 3 * x[i];", "`a` is an argument"),
+    ("02.1", f"{_I}if (i == 0) for (int j = 0; j < n; j++) y[j] += a * x[j];", "some threads do the work"),
+    ("02.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
+    ("02.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
+    ("02.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
+    ("02.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
+    ("02.2", replaced(_LOAD_B, "b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
     (
-        "03.2",
+        "02.2",
         "for (int r = 0; r < 2; r++) "
         "b[r] = *(const unsigned*)(B + group() * 16 + thread_in_group() * 2 + r * 8);",
         "by columns",
     ),
-    ("03.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
+    ("02.2", replaced(_LOAD_B, "at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
     (
-        "03.2",
+        "02.2",
         replaced(_LOAD_B, "at[0] | (unsigned)at[8]", "((unsigned)at[0] | at[8])"),
         "lower halves of all",
     ),
-    ("03.2", replaced(_LOAD_B, "+ r * 8", ""), "same elements"),
-    ("03.2", replaced(_LOAD_B, "at[8]", "at[1]"), "neighbours in a column"),
-    ("03.2", replaced(_LOAD_B, "thread_in_group() * 2", "thread_in_group()"), "holds B["),
-    ("03.2", replaced(_LOAD_B, "<< 16", "<< 8"), "not an element of B"),
-    ("03.2", replaced(_LOAD_B, "thread_in_group()", "group()"), "reads B[132]; B has 128 elements"),
-    ("03.2", replaced(_LOAD_B, "at[0]", "(short)at[0]"), "negative"),
+    ("02.2", replaced(_LOAD_B, "+ r * 8", ""), "same elements"),
+    ("02.2", replaced(_LOAD_B, "at[8]", "at[1]"), "neighbours in a column"),
+    ("02.2", replaced(_LOAD_B, "thread_in_group() * 2", "thread_in_group()"), "holds B["),
+    ("02.2", replaced(_LOAD_B, "<< 16", "<< 8"), "not an element of B"),
+    ("02.2", replaced(_LOAD_B, "thread_in_group()", "group()"), "reads B[132]; B has 128 elements"),
+    ("02.2", replaced(_LOAD_B, "at[0]", "(short)at[0]"), "negative"),
     (
-        "03.2",
+        "02.2",
         "for (int r = 0; r < 2; r++) "
         "b[r] = *(const unsigned*)(B + (thread_in_group() * 2 + r * 8) * 8 + group());",
         "load two 16-bit elements and join them",
     ),
     (
-        "03.2",
+        "02.2",
         "for (int r = 0, k = thread_in_group() * 2; r < 2; r++, k += 8) "
         "b[r] = B[k][group()] | (unsigned)B[k + 1][group()] << 16;",
         "one long array",
     ),
-    ("03.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "where is the bias"),
-    ("03.3", ";", "No accumulator"),
-    ("03.3", replaced(_START, "] =", "] +="), "no instruction has written; use ="),
-    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread_in_group()"),
-    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
-    ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread_in_group() * 2 + r];", "rows 8 to 15 are not"),
-    ("03.3", replaced(_START, "+ r % 2", ""), "odd ones are not"),
-    ("03.3", replaced(_START, "r % 2", "1 - r % 2"), "swapped"),
-    ("03.3", replaced(_START, "thread_in_group() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
+    ("02.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "where is the bias"),
+    ("02.3", ";", "No accumulator"),
+    ("02.3", replaced(_START, "] =", "] +="), "no instruction has written; use ="),
+    ("02.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread_in_group()"),
+    ("02.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
+    ("02.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread_in_group() * 2 + r];", "rows 8 to 15 are not"),
+    ("02.3", replaced(_START, "+ r % 2", ""), "odd ones are not"),
+    ("02.3", replaced(_START, "r % 2", "1 - r % 2"), "swapped"),
+    ("02.3", replaced(_START, "thread_in_group() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
     (
-        "03.3",
+        "02.3",
         replaced(_START, "thread_in_group() * 2", "thread_in_group()"),
         "2, which is bias[1]; it should",
     ),
     (
-        "03.3",
+        "02.3",
         replaced(_START, "thread_in_group() * 2 + r % 2", "r / 2"),
         "bias[1]. D[0][1] is d[1] of lane 0",
     ),
     (
-        "03.3",
+        "02.3",
         replaced(_START, "bias[thread_in_group() * 2 + r % 2]", "thread_in_group() * 2 + r % 2 + 9"),
         "no number of the bias",
     ),
-    ("03.3", _SHARED_START, "start right, but"),
-    ("03.4", ";", "Nothing was stored"),
-    ("03.4", f"if (threadIdx.x >= 32) return; {_STACKED}", "execute no `mma`"),
-    ("03.4", replaced(_STACKED, " + threadIdx.x / 32 * 16", ""), "all four warps load the same"),
-    ("03.4", replaced(_STACKED, "D + row * N + column", "D"), "does `store_d` start at the row"),
-    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x / 32"), "warp 1 from row 1"),
-    ("03.4", replaced(_STACKED, "threadIdx.x / 32", "threadIdx.x % 4"), "lanes of warp 1 disagree"),
-    ("03.4", replaced(_STACKED, "blockIdx.y * 64 + ", ""), "blocks along y"),
-    ("03.4", replaced(_STACKED, "blockIdx.x * 8", "0"), "first 8 columns"),
-    ("03.4", replaced(_STACKED, "k < K", "k < 16"), "first 16 along K"),
-    ("03.4", replaced(_STACKED, "mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
-    ("03.4", replaced(_STACKED, "int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
-    ("03.4", replaced(_STACKED, "row * K", "row * N"), "a row of A has K elements"),
-    ("03.4", replaced(_STACKED, "column * K + k", "column + k * N"), "a column of B begins every K elements"),
-    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x % 32 * 16"), "the warp's number"),
-    ("03.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "16 * threadIdx.x / 32"), "the warp's number"),
-    ("03.4", replaced(_STACKED, "blockIdx.x * 8", "blockIdx.x * 16"), "past the end of B"),
-    ("03.4", replaced(_STACKED, "* 64", "* 128"), "last warp of the last block"),
-    ("03.4", replaced(_STACKED, " = {0, 0, 0, 0}", ""), "never written"),
-    ("03.4", _STAGED, "D is right, but"),
-    ("03.4", _EVERY_WARP, "would do"),
+    ("02.3", _SHARED_START, "start right, but"),
+    ("02.4", ";", "Nothing was stored"),
+    ("02.4", f"if (threadIdx.x >= 32) return; {_STACKED}", "execute no `mma`"),
+    ("02.4", replaced(_STACKED, " + threadIdx.x / 32 * 16", ""), "all four warps load the same"),
+    ("02.4", replaced(_STACKED, "D + row * N + column", "D"), "does `store_d` start at the row"),
+    ("02.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x / 32"), "warp 1 from row 1"),
+    ("02.4", replaced(_STACKED, "threadIdx.x / 32", "threadIdx.x % 4"), "lanes of warp 1 disagree"),
+    ("02.4", replaced(_STACKED, "blockIdx.y * 64 + ", ""), "blocks along y"),
+    ("02.4", replaced(_STACKED, "blockIdx.x * 8", "0"), "first 8 columns"),
+    ("02.4", replaced(_STACKED, "k < K", "k < 16"), "first 16 along K"),
+    ("02.4", replaced(_STACKED, "mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
+    ("02.4", replaced(_STACKED, "int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
+    ("02.4", replaced(_STACKED, "row * K", "row * N"), "a row of A has K elements"),
+    ("02.4", replaced(_STACKED, "column * K + k", "column + k * N"), "a column of B begins every K elements"),
+    ("02.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "threadIdx.x % 32 * 16"), "the warp's number"),
+    ("02.4", replaced(_STACKED, "threadIdx.x / 32 * 16", "16 * threadIdx.x / 32"), "the warp's number"),
+    ("02.4", replaced(_STACKED, "blockIdx.x * 8", "blockIdx.x * 16"), "past the end of B"),
+    ("02.4", replaced(_STACKED, "* 64", "* 128"), "last warp of the last block"),
+    ("02.4", replaced(_STACKED, " = {0, 0, 0, 0}", ""), "never written"),
+    ("02.4", _STAGED, "D is right, but"),
+    ("02.4", _EVERY_WARP, "would do"),
 ]
 
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
-    "03.1": f"{_I}if (i < n) y[i] += a * x[i];",
-    "03.2": _LOAD_B,
-    "03.3": _START,
-    "03.4": _STACKED,
+    "02.1": f"{_I}if (i < n) y[i] += a * x[i];",
+    "02.2": _LOAD_B,
+    "02.3": _START,
+    "02.4": _STACKED,
 }
 
 #: Right answers beside the model solution.
@@ -142,13 +142,13 @@ RIGHT: list[tuple[str, Any]] = [
         (name, completed(name, body))
         for name, body in [
             (
-                "03.1",
+                "02.1",
                 "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) "
                 "y[i] = y[i] + a * x[i];",
             ),
         ]
     ],
-    ("03.4", f"{MMA}{LOAD}{STORE}{completed('03.4', _STACKED)}"),  # as the lesson builds its own kernels
+    ("02.4", f"{MMA}{LOAD}{STORE}{completed('02.4', _STACKED)}"),  # as the lesson builds its own kernels
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -158,8 +158,8 @@ WRONG: list[tuple[str, Any, str]] = [
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
-    "03.1": r"blockIdx\.x \* blockDim\.x",
-    "03.2": r"thread_in_group\(\) \* 2",
-    "03.3": r"thread_in_group\(\) \* 2",
-    "03.4": r"threadIdx\.x / 32",
+    "02.1": r"blockIdx\.x \* blockDim\.x",
+    "02.2": r"thread_in_group\(\) \* 2",
+    "02.3": r"thread_in_group\(\) \* 2",
+    "02.4": r"threadIdx\.x / 32",
 }

@@ -1,66 +1,35 @@
-//! right: three lines
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    load(i + STAGES - 1);
-//! right: a number
-    cp_async_wait<1>();
-    __syncthreads();
-    load(i + STAGES - 1);
-//! right: a named number
-    constexpr int ahead = STAGES - 1;
-    cp_async_wait<ahead - 1>();
-    __syncthreads();
-    const int next = i + ahead;
-    load(next);
-//! right: a second barrier
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    load(i + STAGES - 1);
-    __syncthreads();
-//! right: the last iterations apart
-    if (i + STAGES - 1 < count) {
-        cp_async_wait<STAGES - 2>();
-        __syncthreads();
-        load(i + STAGES - 1);
-    } else {
-        cp_async_wait<0>();
-        __syncthreads();
-    }
-//! wrong: it waits for all
-//! hint: It is right, but every iteration waits for all copies, also for those of later
-    cp_async_wait<0>();
-    __syncthreads();
-    load(i + STAGES - 1);
-//! wrong: the request before the barrier
-//! hint: A thread requests a tile while another warp may still multiply what is in that
-    cp_async_wait<STAGES - 2>();
-    load(i + STAGES - 1);
-    __syncthreads();
-//! wrong: the barrier before the wait
-//! hint: A warp reads a part of tile i that a thread of the other one has copied.
-    __syncthreads();
-    cp_async_wait<STAGES - 2>();
-    load(i + STAGES - 1);
-//! wrong: one group too many
-//! hint: The warps multiply a tile that may still be on its way
-    cp_async_wait<STAGES - 1>();
-    __syncthreads();
-    load(i + STAGES - 1);
-//! wrong: no empty groups at the end
-//! hint: The warps multiply a tile that may still be on its way
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    if (i + STAGES - 1 < count) load(i + STAGES - 1);
-//! wrong: no barrier
-//! hint: `cp_async_wait` waits for the copies of this thread only.
-    cp_async_wait<STAGES - 2>();
-    load(i + STAGES - 1);
-//! wrong: no wait
-//! hint: No thread waits for a copy: the warps multiply what may not have arrived.
-    __syncthreads();
-    load(i + STAGES - 1);
-//! wrong: a tile too far
-//! hint: The warps multiply a tile that may still be on its way
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    load(i + STAGES);
+//! right: before the second product
+16: wgmma_fence();
+wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! right: behind the loop
+15: d[r] *= 0.5f; wgmma_fence();
+//! right: the loop with braces
+14: for (int r = 0; r < 4; r++) {
+15: d[r] *= 0.5f; }
+16: wgmma_fence(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! right: written out
+14: d[0] *= 0.5f; d[1] *= 0.5f; d[2] *= 0.5f; d[3] *= 0.5f;
+15: wgmma_fence();
+//! right: written as PTX
+15: d[r] = d[r] / 2;
+16: asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! wrong: before the threads change d
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
+13: wgmma_wait_group(); wgmma_fence();
+//! wrong: a barrier in its place
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
+16: __syncthreads(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! wrong: the other fence
+//! hint: The second `wgmma` may still use accumulators from before they were halved.
+16: fence_proxy_async(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! wrong: without the first wait
+//! hint: Now threads touch the accumulators while the first `wgmma` may still write them
+13: ;
+16: wgmma_fence(); wgmma(d, descriptor(tile_a), descriptor(tile_b));
+//! wrong: without the halving
+//! hint: Both products and the halving are needed; only their order was not safe.
+14: ;
+15: ;
+//! wrong: without the second product
+//! hint: Both products and the halving are needed; only their order was not safe.
+16: wgmma_fence();
