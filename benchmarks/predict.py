@@ -2,8 +2,9 @@
 
 On a machine with the GPU `--measure` launches every kernel and keeps the times, `--missing` only those that
 have none; anywhere it predicts them and compares. `--stalls` compares what warps wait for with what Nsight
-Compute said, `--keep` keeps the predictions, `--page` writes the table of the guide from them. Half of
-the kernels, chosen by a checksum of their names, calibrated the model; the table reports both halves, and
+Compute said, `--keep` keeps the predictions, `--table` prints all of them, and `--page` writes the worst
+into the guide; the site has a page with all. Half of the kernels, chosen by a checksum of their names,
+calibrated the model; the table reports both halves, and
 apart from them launches of kernels that Triton made, to none of which a figure was fitted: twenty, and 196
 that torch.compile made (PyTorch 2.11, Triton 3.6). Of these, causes of errors were looked for in six of ten.
 """
@@ -40,6 +41,7 @@ PREDICTED = Path(__file__).with_name("predictions_h200.json")
 TRITON = Path(__file__).with_name("triton_kernels.json.xz")
 INDUCTOR = Path(__file__).with_name("inductor_kernels.json.xz")
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "prediction.md"
+WORST = 20  # launches that the guide lists
 TIMES = 8  # launches of the shorter graph
 ROUNDS = 5
 PAUSE = 0.02  # seconds
@@ -436,23 +438,23 @@ def _largest(stalls: dict[str, float]) -> str:
 
 
 def write_page() -> None:
-    """The table of the guide, from the predictions that were kept."""
+    """Write the worst of the predictions that were kept into the guide."""
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    text = f"{head}{_BEGIN}\n{table()}{_END}{rest.partition(_END)[2]}"
+    text = f"{head}{_BEGIN}\n{table(WORST)}{_END}{rest.partition(_END)[2]}"
     write_atomically(PAGE, text.encode())
 
 
 _BEGIN, _END = "<!-- table: python -m benchmarks.predict --page -->\n", "<!-- end of the table -->"
 
 
-def table() -> str:
-    """Measured and predicted times as a table of Markdown, the worst first."""
+def table(count: int | None = None) -> str:
+    """Measured and predicted times as a table of Markdown, the worst first: all, or so many of them."""
     times, kept = json.loads(RECORDED.read_text()), json.loads(PREDICTED.read_text())
     rows = sorted(kept, key=lambda name: -abs(math.log(kept[name]["microseconds"] / times[name])))
     lines = [f"- {line}" for line in summaries(times, kept)]
     lines += [f"- {agreement(kept, json.loads(STALLS.read_text()))}", ""]
     lines += ["| launch | measured, µs | predicted | error | busiest unit |", "|---|---:|---:|---:|---|"]
-    for name in rows:
+    for name in rows[:count]:
         real, ours = times[name], kept[name]["microseconds"]
         units = kept[name]["units"]
         unit = max(units, key=lambda candidate: units[candidate], default="–")
@@ -469,10 +471,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes that predict")
     parser.add_argument("--stalls", action="store_true", help="compare stall reasons with Nsight Compute's")
     parser.add_argument("--keep", type=Path, nargs="?", const=PREDICTED, help="keep the predictions")
-    parser.add_argument("--page", action="store_true", help="write the table of the guide")
+    parser.add_argument("--table", action="store_true", help="print all predictions that were kept")
+    parser.add_argument("--page", action="store_true", help="write the worst of them into the guide")
     args = parser.parse_args()
     if args.measure or args.missing:
         measure(args.times, args.only, args.missing)
+    elif args.table:
+        print(table(), end="")
     elif args.page:
         write_page()
     else:

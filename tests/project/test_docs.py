@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -16,7 +17,16 @@ from tools.check_links import broken_links
 
 nbformat = pytest.importorskip("nbformat")
 
-from tools.site import api, course, element_types, families, machine_code, numerics  # noqa: E402
+from benchmarks import predict  # noqa: E402
+from tools.site import (  # noqa: E402
+    api,
+    course,
+    element_types,
+    families,
+    machine_code,
+    numerics,
+    predicted_times,
+)
 from tools.site.groups import fragments, groups  # noqa: E402
 from tools.site.markdown import table  # noqa: E402
 
@@ -135,6 +145,15 @@ def test_every_model_is_on_the_page_of_the_arithmetic() -> None:
     text = str(numerics.page())
     assert all(model.source in text for model in ptxlab.models())
     assert text.count("Source: ") == len(ptxlab.models())
+
+
+def test_predicted_times_are_on_a_page_and_the_worst_in_the_guide() -> None:
+    rows = [line for line in str(predicted_times.page()).splitlines() if re.search(r"\| [+-]\d+% \|", line)]
+    assert len(rows) == len(json.loads(predict.PREDICTED.read_text(encoding="utf-8")))
+    guide = (ROOT / "docs" / "guide" / "prediction.md").read_text(encoding="utf-8")
+    worst = predict.table(predict.WORST)
+    assert worst in guide, "python -m benchmarks.predict --page writes it"
+    assert worst.splitlines()[-predict.WORST :] == rows[: predict.WORST]
 
 
 def test_every_type_has_a_section() -> None:

@@ -29,6 +29,7 @@ from . import (
     gemm,
     machine_code,
     numerics,
+    predicted_times,
     simulated,
     speed,
     tcgen05,
@@ -57,6 +58,7 @@ def _assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     command_line.write(reference)
     simulated.write(reference)
     speed.write(reference)
+    predicted_times.write(reference)
     tcgen05.write(reference, web=web)
     gemm.write(reference)
     throughput.write(reference)
