@@ -62,6 +62,15 @@ POLICY_OF_OTHERS = (
     "object-src 'none'; base-uri 'none'; form-action 'self'"
 )
 _SCRIPT = re.compile(r"<script\b(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
+#: Pages of the site, as its own header has them.
+SITE = {
+    "ptxlab": "index.html",
+    "Course": "course/index.html",
+    "Guide": "guide/index.html",
+    "Reference": "reference/index.html",
+    "Python API": "api/index.html",
+    "Teaching": "teaching.html",
+}
 PAGE = Template("""\
 <!doctype html>
 <html lang="en">
@@ -75,7 +84,7 @@ PAGE = Template("""\
 <script type="module" src="$script"></script>
 </head>
 <body>
-<main id="page">
+$site<main id="page">
 <h1>$heading</h1>
 <p class="try-ways">$ways</p>
 <noscript>This page needs JavaScript, which is switched off.</noscript>
@@ -141,7 +150,17 @@ def minified(text: str, kind: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
-def build(folder: Path, address: str) -> dict[str, int]:
+def header(is_in_site: bool) -> str:
+    """The way back to the site around try/; none where the pages stand alone.
+
+    >>> header(True).count("<a href="), header(False)
+    (6, '')
+    """
+    links = "".join(f'<a href="../{address}">{name}</a>' for name, address in SITE.items())
+    return f'<nav class="try-site" aria-label="site">{links}</nav>\n' if is_in_site else ""
+
+
+def build(folder: Path, address: str, *, is_in_site: bool = False) -> dict[str, int]:
     """Write the pages into `folder`/try; returns the compressed bytes of each file."""
     target = folder / "try"
     target.mkdir(parents=True, exist_ok=True)
@@ -159,7 +178,9 @@ def build(folder: Path, address: str) -> dict[str, int]:
 
     def write_page(name: str, texts: Mapping[str, str], saved: Mapping[str, Any]) -> None:
         text = json.dumps(saved, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        page = PAGE.substitute(policy=POLICY, version=__version__, saved=text, **texts)
+        page = PAGE.substitute(
+            policy=POLICY, version=__version__, saved=text, site=header(is_in_site), **texts
+        )
         write_atomically(target / name, page)
         sizes[name] = len(gzip.compress(page.encode()))
 
@@ -267,7 +288,7 @@ def main() -> int:
     except npm.Missing as missing:
         print(f"not built: {missing}", file=sys.stderr)
         return 1
-    sizes = build(args.folder, address)
+    sizes = build(args.folder, address, is_in_site=True)
     for name, size in sizes.items():
         print(f"{size:>9,} bytes  {name}")
     print(f"{first_visit(sizes):>9,} bytes of a first visit, compressed, beyond Pyodide and NumPy")

@@ -20,6 +20,19 @@ __all__ = ["contents", "prepared", "write"]
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
+_MARK = "% The course in this tab stands here in a site with lite/ (make web).\n"
+_IN_THIS_TAB = """\
+```{raw} html
+<p class="ways-on"><a class="way-on" href="../lite/notebooks/index.html?path=00-start-here.ipynb">
+Start lesson 00 in this tab</a></p>
+```
+
+There is nothing to install: JupyterLite loads Python once, some 30 MB, and keeps it. Exercises are checked
+there, Explorers are live, and kernels in CUDA C++ compile (the compiler, 23 MB, comes with the first). Your
+progress stays in the browser, in `progress.json` among the notebooks.
+"""
+
+
 def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
     """Write every notebook, and the list of lessons that the course's first page includes.
 
@@ -32,6 +45,11 @@ def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
         nbformat.write(notebook, folder / f"{lesson.file}.ipynb")
     write_atomically(folder / "contents.txt", contents())
+    index = folder / "index.md"
+    if index.exists():
+        text = index.read_text(encoding="utf-8")
+        assert _MARK in text, "docs/course/index.md lacks the comment for the course in a tab"
+        write_atomically(index, text.replace(_MARK, _IN_THIS_TAB if web else ""))
     glossary.write(folder)
     instructors.write(folder)
 
