@@ -166,9 +166,9 @@ def launch_arguments(arguments: Sequence[object]) -> list[object]:
     e.g. the matrices of a grouped product: the kernel can access those that are alive.
 
     >>> x = np.arange(8, dtype=np.int32)
-    >>> [type(each).__name__ for each in launch_arguments([x, x, 3])]
+    >>> [type(value).__name__ for value in launch_arguments([x, x, 3])]
     ['ndarray', 'ndarray', 'int']
-    >>> [each.offset for each in launch_arguments([x[4:], x])]
+    >>> [value.offset for value in launch_arguments([x[4:], x])]
     [16, 0]
     """
     values: list[object] = []  # including the members of structs

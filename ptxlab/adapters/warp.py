@@ -272,6 +272,7 @@ def _get_device(session: Session, former: Former, runtime: Any, name: Any = None
 
 @in_session
 def _launch(session: Session, former: Former, *arguments: Any, **named: Any) -> Any:
+    """`wp.launch` of a session: kernels run on the simulator, except those for a GPU that is there."""
     bound = inspect.signature(former).bind(*arguments, **named)
     bound.apply_defaults()
     options = bound.arguments

@@ -112,13 +112,13 @@ def _run_batch(
     return first, differing
 
 
-def _results(form: Product, operands: Operation, on: _Backend) -> dict[str, NDArray[Any]]:
+def _results(form: Product, operation: Operation, on: _Backend) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both if there is a GPU."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
-        results["emulator"] = emulate(operands, model=gpu.model(form) if on == "both" else None)
+        results["emulator"] = emulate(operation, model=gpu.model(form) if on == "both" else None)
     if on in ("gpu", "both") and gpu.available(form):
-        results["GPU"] = gpu.run(operands)
+        results["GPU"] = gpu.run(operation)
     return results
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
 
 from .._version import __version__
 from ..errors import listing, quoted
@@ -72,8 +72,25 @@ def function_of(command: str) -> Callable[..., str | int]:
     return function
 
 
-def _parameters(owner: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any, tuple[Any, ...]]]:
-    """The parameters of a function or a dataclass that are arguments, each with its type and its notes."""
+class _Declared(NamedTuple):
+    """A parameter of a function or a dataclass that is an argument of a command.
+
+    `notes` are those of its `Annotated`: help, name of the value, option; or `Flags`, one option for each of
+    its values; or, where `type` is a dataclass, the names of its fields that count.
+    """
+
+    parameter: inspect.Parameter
+    type: Any
+    notes: tuple[Any, ...]
+
+    @property
+    def group(self) -> Any:
+        """The dataclass whose fields are arguments, if it stands for one."""
+        return self.type if isinstance(self.type, type) and is_dataclass(self.type) else None
+
+
+def _declared(owner: Callable[..., Any]) -> Iterator[_Declared]:
+    """The parameters of a function or a dataclass that are arguments."""
     hints = get_type_hints(owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         hint = hints[parameter.name]
@@ -82,7 +99,7 @@ def _parameters(owner: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, 
         )
         notes = getattr(hint, "__metadata__", ())
         if hint is not Style and parameter.kind is not parameter.VAR_POSITIONAL:
-            yield parameter, get_args(hint)[0] if notes else hint, notes
+            yield _Declared(parameter, get_args(hint)[0] if notes else hint, notes)
 
 
 def _takes_more(function: Callable[..., Any]) -> bool:
@@ -100,18 +117,18 @@ def add_arguments(
     the help and what it calls the value; a third text is the option, where the parameter has another name. A
     parameter whose type is a dataclass stands for its fields, in a group with its `title` if it has one.
     """
-    for parameter, kind, notes in _parameters(owner):
-        if isinstance(kind, type) and is_dataclass(kind):
-            title = getattr(kind, "title", None)
-            add_arguments(parser.add_argument_group(title) if title else parser, kind, *notes)
+    for declared in _declared(owner):
+        name, group, notes = declared.parameter.name, declared.group, declared.notes
+        if group is not None:
+            title = getattr(group, "title", None)
+            add_arguments(parser.add_argument_group(title) if title else parser, group, *notes)
         elif isinstance(notes[0], Flags):
             flags = parser.add_mutually_exclusive_group()
             for flag, help in notes[0].help.items():
                 if only is None or flag in only:
-                    action = "store_const"
-                    flags.add_argument(f"--{flag}", dest=parameter.name, action=action, const=flag, help=help)
-        elif only is None or parameter.name in only:
-            _add_argument(parser, parameter, kind, *notes)
+                    flags.add_argument(f"--{flag}", dest=name, action="store_const", const=flag, help=help)
+        elif only is None or name in only:
+            _add_argument(parser, declared.parameter, declared.type, *notes)
 
 
 def _add_argument(
@@ -167,11 +184,12 @@ def values(
 ) -> dict[str, Any]:
     """What the parser has found for the parameters that `add_arguments` gave to it."""
     arguments = {}
-    for parameter, kind, notes in _parameters(owner):
-        if isinstance(kind, type) and is_dataclass(kind):
-            arguments[parameter.name] = kind(**values(kind, parsed, *notes))
-        elif only is None or parameter.name in only or isinstance(notes[0], Flags):
-            arguments[parameter.name] = parsed[parameter.name]
+    for declared in _declared(owner):
+        name, group = declared.parameter.name, declared.group
+        if group is not None:
+            arguments[name] = group(**values(group, parsed, *declared.notes))
+        elif only is None or name in only or isinstance(declared.notes[0], Flags):
+            arguments[name] = parsed[name]
     return arguments
 
 

@@ -21,7 +21,7 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
     >>> result = ptxlab.kernel(source).simulate(1, 32, np.arange(32, dtype=np.float32), trace=True)
     >>> player = KernelPlayer(result)
-    >>> opcodes = [each.instruction.opcode for each in result.trace.steps]
+    >>> opcodes = [step.instruction.opcode for step in result.trace.steps]
     >>> player.step = opcodes.index("st.global.f32")
     >>> player.shown["registers"][-1]["values"][:3]
     ['0', '2', '4']

@@ -210,6 +210,7 @@ def lay_out(state: ExplorerState, request: MemoryRequest) -> MemoryLayout:
 
 @lru_cache(maxsize=32)
 def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) -> MemoryLayout:
+    """See `lay_out`; the page asks for the same layout again and again, so it is kept."""
     name = "stored" if request.name == "A" and ins.sparse else request.name
     if not has_memory_view(ins, name):
         shown = [matrix for matrix in ("A", "stored", "B", "C", "D") if has_memory_view(ins, matrix)]
@@ -359,6 +360,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
 
 
 def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
+    """What stands above the memory view: for each option its choices, or the range of the pitch."""
     choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
     modifier = f"imm_trans_{layout.operand.name.lower()}"
     has_modifier = layout.shared is not None and len(ins.modifiers.get(modifier, ())) > 1

@@ -26,8 +26,8 @@ from ..numerics.emulate_tcgen05_transfer import as_registers, as_words
 from ..numerics.emulate_transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays
-from .codegen import tcgen05_transfer_kernel as code
-from .codegen import transfer_kernel as transfer_code
+from .codegen import tcgen05_transfer_kernel as tensor_kernel
+from .codegen import transfer_kernel
 from .codegen.ptx import asm_operands, stores
 from .device import check_device, processors
 from .launcher import Argument, Out, launch
@@ -38,40 +38,40 @@ _MAX_BLOCKS = 4096
 _MEMORY_UNIT = 32  # each transfer's memory is padded to a multiple of this, so that the next is aligned
 
 
-def run(operands: Operation) -> NDArray[Any]:
+def run(operation: Operation) -> NDArray[Any]:
     """Registers of D from the GPU, in as few launches as memory allows; see `Instruction.run`.
 
     >>> import ptxlab
     >>> from ptxlab import inputs
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    >>> operands = inputs.make(ins, "exponents", count=100)
-    >>> (run(operands) == ptxlab.numerics.emulate.emulate(operands)).all()   # doctest: +SKIP
+    >>> operation = inputs.make(ins, "exponents", count=100)
+    >>> (run(operation) == ptxlab.numerics.emulate.emulate(operation)).all()   # doctest: +SKIP
     True
     """
-    if not isinstance(operands, Operation):
+    if not isinstance(operation, Operation):
         raise PtxlabError(
-            f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
+            f"found {quoted(operation)} where operands belong; ins.run takes the registers themselves"
         )
-    ins = operands.ins
-    _check_target(ins, operands.modifiers)
-    count = operands.count
+    ins = operation.ins
+    _check_target(ins, operation.modifiers)
+    count = operation.count
     d = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
-    source = codegen.source(ins, operands.modifiers)
-    arrays = (*operands.arrays.values(), d)
+    source = codegen.source(ins, operation.modifiers)
+    arrays = (*operation.arrays.values(), d)
     instruction_bytes = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in arrays)
     step = max(1, _MMA_BYTES // instruction_bytes)
     for first in range(0, count, step):
         last = min(first + step, count)
         part = last - first
-        arguments: list[Argument] = [*_inputs(operands.part(first, last))]
+        arguments: list[Argument] = [*_inputs(operation.part(first, last))]
         arguments += [Out(d[first:last]), np.int32(part)]
         launch(source, codegen.NAME, arguments, grid=_blocks(ins, part), block=128)
-    return d.reshape(operands.batch + d.shape[1:])
+    return d.reshape(operation.batch + d.shape[1:])
 
 
-def _inputs(operands: Operation) -> list[NDArray[Any]]:
+def _inputs(operation: Operation) -> list[NDArray[Any]]:
     """What the kernel reads: the operands; for .decompress::lut::b, B compressed and its lookup table."""
-    ins, arrays = operands.ins, operands.arrays
+    ins, arrays = operation.ins, operation.arrays
     if not isinstance(ins, TensorInstruction) or not ins.decompress:
         return [*arrays.values()]
     columns, words = pack_lookup(ins, arrays["B"])
@@ -187,10 +187,10 @@ def run_transfer(
     check_device(form)
     inputs = TransferInputs.of(form, arrays, stride, offset)
     size = -(-inputs.memory_size // _MEMORY_UNIT) * _MEMORY_UNIT
-    if transfer_code.in_shared(form) and size > transfer_code.SHARED_BYTES:
+    if transfer_kernel.in_shared(form) and size > transfer_kernel.SHARED_BYTES:
         raise PtxlabError(
             f"memory of {inputs.memory_size} bytes: the kernel of {form.mnemonic} has "
-            f"{transfer_code.SHARED_BYTES} bytes of shared memory"
+            f"{transfer_kernel.SHARED_BYTES} bytes of shared memory"
         )
     writes_memory = stores(form)
     operand = form.register_operand
@@ -208,8 +208,8 @@ def run_transfer(
         if form.wmma:
             arguments += [np.uint32(inputs.stride), np.uint32(offset)]
         launch(
-            transfer_code.source([form]) if source is None else source,
-            transfer_code.kernel_name(form),
+            transfer_kernel.source([form]) if source is None else source,
+            transfer_kernel.kernel_name(form),
             [*arguments, np.int32(count)],
             grid=min(count, _MAX_BLOCKS),
             block=32,
@@ -287,7 +287,9 @@ def run_tensor_transfer(
     }
     if form.cta_group == 2:  # both CTAs have the same words; the result is that of the first
         whole["words"] = np.concatenate([whole["words"], whole["words"]], axis=-2)
-    shape = (LANES, code.registers(form)) if form.family == "tcgen05.ld" else whole["words"].shape[-2:]
+    shape = (
+        (LANES, tensor_kernel.registers(form)) if form.family == "tcgen05.ld" else whole["words"].shape[-2:]
+    )
     result = np.empty((count, *shape), dtype=np.uint32)
     kernel_arguments: list[Argument] = []
     if form.family == "tcgen05.cp":
@@ -295,7 +297,13 @@ def run_tensor_transfer(
     kernel_arguments += [*whole.values(), Out(result), np.int32(columns), np.uint32(at), np.int32(count)]
     if count:
         grid = tensor_blocks(form.cta_group or 1, count)
-        launch(code.source(form, split), code.kernel_name(form), kernel_arguments, grid=grid, block=128)
+        launch(
+            tensor_kernel.source(form, split),
+            tensor_kernel.kernel_name(form),
+            kernel_arguments,
+            grid=grid,
+            block=128,
+        )
     return _parts(form, result[:, :LANES].reshape(*batch, LANES, shape[1]))
 
 
@@ -330,9 +338,14 @@ def _parts(
 def _shared_memory(form: TensorTransfer, memory: ArrayLike, fields: int | Descriptor) -> list[Argument]:
     """The bytes that tcgen05.cp reads, their number in units of 16, and the descriptor."""
     content = as_array(memory, f"{form.mnemonic}: memory")
-    if content.ndim != 1 or content.dtype.kind not in "iu" or not 1 <= content.size <= code.SHARED_BYTES:
+    if (
+        content.ndim != 1
+        or content.dtype.kind not in "iu"
+        or not 1 <= content.size <= tensor_kernel.SHARED_BYTES
+    ):
         raise PtxlabError(
-            f"{form.mnemonic}: found memory of shape {content.shape}; it takes 1 to {code.SHARED_BYTES} bytes"
+            f"{form.mnemonic}: found memory of shape {content.shape}; it takes 1 to "
+            f"{tensor_kernel.SHARED_BYTES} bytes"
         )
     fields = fields.tcgen05() if isinstance(fields, Descriptor) else descriptor(fields, family="tcgen05")
     units = -(-content.size // 16)

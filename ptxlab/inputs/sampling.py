@@ -123,6 +123,7 @@ def compose(
 def _float_multiplicand(
     stream: RandomStream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
+    """Codes of a float type; the category says which exponents they have, and whether NaN is among them."""
     dtype = operand.dtype
     if category == "bits":
         return stream.codes(dtype, shape)

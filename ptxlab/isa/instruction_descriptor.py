@@ -189,7 +189,7 @@ def shapes_of(kind: str, sparse: bool, ws: bool, cta_group: int) -> tuple[Shapes
 class BitField(NamedTuple):
     """One field of the descriptor: its bits, and the value that each code stands for.
 
-    >>> next(each for each in InstructionDescriptor("f16", n=24).bit_fields if each.name == "n")
+    >>> next(field for field in InstructionDescriptor("f16", n=24).bit_fields if field.name == "n")
     BitField(name='n', low=17, bits=6, code=3, value=24)
     """
 

@@ -387,15 +387,15 @@ class Transfer(ShownForm):
         return emulate(self, arguments, stride, offset)
 
     def run(
-        self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0, code: str | None = None
+        self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0, source: str | None = None
     ) -> NDArray[Any]:
         """The same as `emulate`, on the GPU.
 
-        `code` is a source that has this kernel among others, to compile many at once.
+        `source` is CUDA C++ that has this kernel among others, to compile many at once.
         """
         from ..gpu import run_transfer
 
-        return run_transfer(self, arguments, stride, offset, code)
+        return run_transfer(self, arguments, stride, offset, source)
 
     def conflicts(self, addresses: ArrayLike) -> Conflicts:
         """Bank conflicts of ldmatrix or stmatrix for these row addresses, [..., 32], in shared memory.

@@ -202,6 +202,7 @@ def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
 
 
 def _fused_block(codes: FusedCodes, step: FusedStep, c_shift: int) -> Array:
+    """The fused sums of a part of the batch; infinities and NaN are added apart from the other numbers."""
     by_count = codes.b.shape[-1] < 32  # the batch, not N, runs innermost: then NumPy's loops are long
 
     def batch_last(x: Array) -> Array:

@@ -76,6 +76,7 @@ class ModuleImage:
     _programs: dict[str, Program] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Lay out code, parameters and variables, and give each symbol its address."""
         for number, name in enumerate(self.module.functions):
             self.symbols[name] = _CODE + 16 * number
             self.functions[_CODE + 16 * number] = name
@@ -239,6 +240,7 @@ class ModuleImage:
         return self._programs[name]
 
     def _decoded(self, function: Function) -> Program:
+        """A function with a step for each instruction, and the layout of its local memory."""
         local: dict[str, int] = {}
         size = 0
         variables = [variable for variable in function.variables if variable.space in ("local", "param")]

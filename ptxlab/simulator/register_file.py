@@ -198,6 +198,7 @@ class SpecialRegisters:
 
 
 def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
+    """The value of a special register in each thread of a batch. PTX ISA, "Special Registers"."""
     grid = batch.grid
     register, _, axis = name[1:].partition(".")
     position = "xyz".index(axis) if axis else 0

@@ -1,4 +1,7 @@
-"""What a simulation reports."""
+"""What a simulation reports: the `Result` of a launch, and the observers that count for it.
+
+Hazards are `hazard.py`'s, predicted times `timing/launch_profile.py`'s; `views` shows all of them.
+"""
 
 from __future__ import annotations
 

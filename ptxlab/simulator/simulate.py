@@ -1,4 +1,8 @@
-"""A launch, block by block in batches, without a GPU."""
+"""A launch, block by block in batches, without a GPU.
+
+`Setup` is what to run, `Run` what blocks of one process share, `Outcome` what they leave behind. Blocks
+run in batches, whose threads go through each instruction together (`machine.py`).
+"""
 
 from __future__ import annotations
 

@@ -270,6 +270,7 @@ def decades(values: Sequence[float]) -> list[float]:
 
 
 def _draw(chart: LineChart, ink: str, paper: str) -> str:
+    """The chart as SVG: title and notes, marks of both axes, lines, legend."""
     notes: list[str] = []
     if chart.titled:
         notes = textwrap.wrap(chart.subtitle, _NOTE_LETTERS, break_long_words=False, break_on_hyphens=False)

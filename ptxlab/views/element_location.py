@@ -157,6 +157,8 @@ def element_locations(operand: AnyOperand, copy: int = 0) -> ElementLocations:
 
 @dataclass(frozen=True)
 class _InSharedMemory(ElementLocations):
+    """Elements of a matrix in shared memory, which no lane holds."""
+
     @property
     def words(self) -> NDArray[np.int64]:
         return self.elements
@@ -204,6 +206,8 @@ class _InSharedMemory(ElementLocations):
 
 @dataclass(frozen=True)
 class _InRegisters(ElementLocations):
+    """Elements in registers, each counted in its lane from the lowest bit of its first register."""
+
     operand: Operand
 
     @property
@@ -285,6 +289,8 @@ def _restarts(lanes: NDArray[np.int64]) -> list[int]:
 
 @dataclass(frozen=True)
 class _InTensorMemory(ElementLocations):
+    """Elements in tensor memory, each counted in its lane from the lowest bit of its first column."""
+
     operand: TensorOperand
     every: NDArray[np.int64] | None = None  # lanes of all copies, where there are several
 

@@ -1,4 +1,4 @@
-"""A kernel as CUDA C++, PTX and SASS side by side, matched line by line."""
+"""A kernel as CUDA C++, PTX and SASS side by side, matched line by line by the compiler's line tables."""
 
 from __future__ import annotations
 

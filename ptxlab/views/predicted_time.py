@@ -278,6 +278,7 @@ def _stack(reasons: Mapping[str, float]) -> str:
 
 
 def _source_html(profile: LaunchProfile) -> str:
+    """The lines of the source with their share of the cycles and their main stall reasons."""
     from .annotated_source import code_html, kernel_lines, lines_near
 
     source = profile.source

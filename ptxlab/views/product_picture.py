@@ -230,16 +230,16 @@ def _checked_codes(ins: Product, codes: Mapping[str, NDArray[Any]]) -> dict[str,
     return checked
 
 
-def _codes_of(operands: Operation, A: ArrayLike, model: str | None) -> dict[str, NDArray[Any]]:
+def _codes_of(operation: Operation, A: ArrayLike, model: str | None) -> dict[str, NDArray[Any]]:
     """Codes of every matrix that goes into D, by name, of a sparse A dense and stored, and of D."""
-    ins = operands.ins
-    if operands.batch:
-        raise PtxlabError(f"found a batch of {quoted(operands.batch)}; a picture shows one product")
-    codes = {op.name: op.unpack_codes(operands.arrays[op.name]) for op in ins.inputs.values()}
+    ins = operation.ins
+    if operation.batch:
+        raise PtxlabError(f"found a batch of {quoted(operation.batch)}; a picture shows one product")
+    codes = {op.name: op.unpack_codes(operation.arrays[op.name]) for op in ins.inputs.values()}
     if ins.sparse:
         codes["stored"] = codes["A"]
         codes["A"] = ins.a_dense.dtype.encode(ins.a_dense.check_matrix(A))
-    codes["D"] = ins.d.unpack_codes(emulate(operands, model=model))
+    codes["D"] = ins.d.unpack_codes(emulate(operation, model=model))
     return codes
 
 

@@ -69,7 +69,7 @@ def test_session(simulating):
         x[cuda.threadIdx.x] *= 2
 
     double[1, 64](np.ones(64, dtype=np.float32))
-    assert [each.name for each in simulating.results] == ["double"]
+    assert [launch.name for launch in simulating.results] == ["double"]
 """
     done = _pytest(tmp_path, test)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,9 +1,34 @@
-"""What browser tests do often: type, press keys, move a finger, and wait for the start of a text."""
+"""What browser tests do often: type, press keys, move a finger, and wait for a text or for a page at rest."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+#: Resolves when the page is at rest: in three frames no part of an Explorer moves, and no transition runs.
+_AT_REST = """() => new Promise((resolve, reject) => {
+  const look = () => JSON.stringify([scrollX, scrollY, innerWidth,
+    ...[...document.querySelectorAll(".ptx-explorer, .ptx-explorer :is(.ptx-scroller, .ptx-tooltip, canvas)")]
+      .map((node) => [node.getBoundingClientRect(), node.scrollLeft, node.scrollTop])]);
+  const isMoving = (animation) => animation.playState === "running"
+    && animation.effect.getComputedTiming().endTime !== Infinity;
+  let before = "", same = 0, frames = 0;
+  const frame = () => {
+    const now = look();
+    same = now === before && !document.getAnimations().some(isMoving) ? same + 1 : 0;
+    before = now;
+    frames += 1;
+    if (same === 3) resolve();
+    else if (frames === 1000) reject(new Error("the page does not come to rest"));
+    else requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+})"""
+
+
+def at_rest(page: Any) -> None:
+    """Wait until the page has drawn what was asked of it, and nothing on it moves."""
+    page.evaluate(_AT_REST)
 
 
 def press(page: Any, *keys: str) -> None:

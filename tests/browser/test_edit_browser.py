@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.gestures import at_rest
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -42,7 +43,7 @@ class Sheet(Shown):
     def start(self, mnemonic: str) -> None:
         self.python(f"start({mnemonic!r})")
         expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
-        self.page.wait_for_timeout(200)
+        at_rest(self.page)
 
     def python(self, code: str) -> str:
         return self.book.run(1, code)

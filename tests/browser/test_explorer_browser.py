@@ -12,10 +12,10 @@ from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.links import PAGE
-from tests.browser.gestures import enter, press, starting
+from tests.browser.gestures import at_rest, enter, press, starting
 from tests.sampling import EXHAUSTIVE, every_third, one_in, some
 from tools.bare_page import BareBook, BarePage
-from tools.jupyter import Shown
+from tools.jupyter import Shown, until
 
 pytestmark = pytest.mark.browser
 
@@ -956,7 +956,7 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
         )
         written()
 
-    page.wait_for_timeout(200)
+    at_rest(page)
     written()
     pick = screen.tool("[data-trait=label]")
     pick.select_option("hex code")
@@ -1157,8 +1157,7 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     assert page.locator(".ptx-field.lit").count() == 2
     press(page, "PageUp")
     assert text.inner_text().startswith("B, rows 0..7, columns 0..7, is in register 0 of every lane")
-    page.wait_for_timeout(200)
-    assert python("print(ex.view.step)").strip() == "3"
+    until(lambda: python("print(ex.view.step)").strip() == "3", page, "the step")
     along = page.locator(".ptx-part-name", has_text="along K")
     assert "for each k, column k of A times row k of B" in along.get_attribute("title")
     along.click()
@@ -1179,8 +1178,7 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     assert bits == ["term", "011" + 24 * "0", "sum", "100" + 25 * "0"]
     before = page.locator("[data-pane=B]").screenshot()
     page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(400)
-    assert page.locator("[data-pane=B]").screenshot() != before  # the mark moves on
+    until(lambda: page.locator("[data-pane=B]").screenshot() != before, page, "the mark moves on")
     page.keyboard.press("Escape")
     assert strip.get_attribute("data-at") == "0"
 
@@ -1319,8 +1317,11 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
         "ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1;"
         " ex.A = A; ex.view.colour_by = 'warp'"
     )
-    page.wait_for_timeout(300)
-    assert {f"warp {warp}" for warp in range(4)} <= written()
+    page.wait_for_function(
+        "warps => warps.every((warp) => window.written.includes(warp))",
+        arg=[f"warp {warp}" for warp in range(4)],
+    )
+    written()
     expect(legend).to_have_text(["colour: the warp that holds a cell", "grey: core matrices of B"])
     screen.hover("D", 20, 100)
     page.wait_for_selector(".ptx-tooltip.on .ptx-lens")

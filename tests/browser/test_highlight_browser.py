@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
-from tests.browser.gestures import enter
+from tests.browser.gestures import at_rest, enter
 from tests.sampling import EXHAUSTIVE, one_in, some
 from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
@@ -434,17 +434,17 @@ def test_marks_of_the_timeline(page: Any, folder: Path) -> None:
     for step in range(64):
         page.keyboard.press("ArrowRight")
         if step % 5 == 3:  # and the last
-            page.wait_for_timeout(20)
+            at_rest(page)
             assert page.evaluate(INSIDE, ["A", 9, step]) and page.evaluate(INSIDE, ["B", step, 3]), step
-    page.wait_for_timeout(400)  # the marks are on their way
+    at_rest(page)
     marks = {}
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(50)
+        at_rest(page)
         red, _, blue, alpha = marks[scheme] = page.evaluate(CORNER, ["A", "A", 9, 63])
         assert alpha == 255 and red > blue + 60, scheme
     page.keyboard.press("Escape")
-    page.wait_for_timeout(50)
+    at_rest(page)
     assert page.evaluate(CORNER, ["A", "A", 9, 63]) != marks["light"]
 
 
@@ -455,7 +455,7 @@ def go_to(page: Any, text: str) -> str:
     """Type a name into the box; what is wrong with it, or nothing."""
     box = page.locator(".ptx-name")
     enter(box, text)
-    page.wait_for_timeout(60)
+    at_rest(page)
     return str(page.locator(".ptx-name-problem").inner_text())
 
 
@@ -549,7 +549,7 @@ def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: 
     for near in (True, False):
         go_to(page, "D[9][5]")
         page.locator("[data-pane=D] .ptx-cell").press("Alt+0" if not near else "Alt+=")
-        page.wait_for_timeout(500)
+        at_rest(page)
         expect(page.locator(".ptx-map")).to_be_visible(visible=near)
         assert "register" in page.locator(".ptx-status").inner_text()
         assert not page.evaluate(CUT), (near, "the text is cut")
@@ -616,7 +616,7 @@ def test_names_of_large_and_scaled_instructions(page: Any, folder: Path) -> None
     assert go_to(page, "lane 3 b0") == "B is in shared memory: no thread holds its elements."
     screen = saved(page, folder, SCALED)
     screen.hover("D", 9, 5)
-    page.wait_for_timeout(100)
+    at_rest(page)
     wash = """column => {
       const canvas = document.querySelectorAll("[data-pane=A] canvas")[1];
       const { x, y, width, height } = document.querySelector(".ptx-explorer").cellRect("A", 9, column);

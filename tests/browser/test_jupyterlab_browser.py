@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import at_rest
 from tests.sampling import EXHAUSTIVE
 from tools.jupyter import Book, Shown
 
@@ -112,7 +113,7 @@ def test_narrow_and_back(book: Book, page: Any) -> None:
     page.wait_for_function(
         "([root, wide]) => root.clientWidth < wide - 300", arg=[shown.root.element_handle(), wide]
     )
-    page.wait_for_timeout(200)
+    at_rest(page)
     narrow = shown.root.evaluate(fits), shown.drawn()
     shown.type("A", 2, 2, "6")
     shown.reads("D", 2, 0, "6")

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import at_rest
 from tests.sampling import some
 from tools.jupyter import Book, Shown
 
@@ -64,11 +65,11 @@ def test_everything_that_belongs_together_is_seen_at_once(book: Book, page: Any,
     width, height, files = WINDOWS[window]
     page.set_viewport_size({"width": width, "height": height})
     file_browser(page, files)
-    page.wait_for_timeout(500)
+    at_rest(page)
     for index, name in enumerate(FORMS):
         explorer = page.locator(".ptx-explorer").nth(index)
         explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
-        page.wait_for_timeout(100)
+        at_rest(page)
         view = page.locator(VIEW).first.bounding_box()
         beside = explorer.bounding_box()["width"] >= BESIDE  # else lanes and registers are below the scene
         for part in PARTS if beside else PARTS[2:]:
@@ -97,9 +98,9 @@ def test_a_quiz_leaves_everything_on_the_screen(book: Book, page: Any) -> None:
             if answered:
                 explorer.get_by_role("button", name="Skip").click()
                 explorer.get_by_role("button", name="Next").wait_for()
-            page.wait_for_timeout(200)
+            at_rest(page)
             explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
-            page.wait_for_timeout(100)
+            at_rest(page)
             view = page.locator(VIEW).first.bounding_box()
             for part in (".ptx-quiz", *PARTS):
                 box = explorer.locator(part).first.bounding_box()
@@ -123,7 +124,7 @@ def test_the_first_screen_of_the_course(lab: Any, page: Any) -> None:
     explorer.locator("[data-pane=D] canvas").first.wait_for()
     view = page.locator(VIEW).first
     page.get_by_role("heading", name="Where is the matrix?").evaluate("node => node.scrollIntoView()")
-    page.wait_for_timeout(500)
+    at_rest(page)
     bottom = view.bounding_box()["y"] + view.bounding_box()["height"]
     heading = page.get_by_role("heading", name="Where is the matrix?").bounding_box()
     assert heading["y"] >= view.bounding_box()["y"] - 1

@@ -16,7 +16,7 @@ from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.links import page_address
 from ptxlab.explorer.page_values import lane_registers
 from ptxlab.views import palette
-from tests.browser.gestures import enter, press, starting, type_line
+from tests.browser.gestures import at_rest, enter, press, starting, type_line
 from tests.sampling import some
 from tools.jupyter import Shown
 
@@ -106,7 +106,7 @@ def test_saved(saved: Any, page: Any) -> None:
     looks = [pixels(page, "A")]
     for how in ("register", "value"):
         Shown(page).tool("[data-trait=colour_by]").select_option(how)
-        page.wait_for_timeout(50)
+        at_rest(page)
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
     wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
@@ -395,7 +395,7 @@ def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
     page.wait_for_selector("[data-pane=D] canvas")
     for zoom in (100, 50):
         page.evaluate(f"() => {{ {MODEL}.set('zoom', {zoom}) }}")
-        page.wait_for_timeout(100)
+        at_rest(page)
         marked = [colour == MARK[scheme] for colour in page.evaluate(CORNERS)]
         np.testing.assert_array_equal(np.reshape(marked, (16, 8)), ex.differ)
     page.evaluate(f"() => {{ {MODEL}.set('zoom', 100) }}")
@@ -548,7 +548,7 @@ def test_a_masked_cell_shows_no_value(page: Any, tmp_path: Path) -> None:
         shown = open_page(page, ex, tmp_path / f"{value}.html")
         page.get_by_role("button", name="Quiz me").click()
         page.get_by_text("What is D[3][5]?").wait_for()
-        page.wait_for_timeout(50)
+        at_rest(page)
         looks.append(page.screenshot(clip=shown.rect("D", 3, 5)))
         assert page.screenshot(clip=shown.rect("D", 3, 4)) != looks[-1]
     assert looks[0] == looks[1]

@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import at_rest, starting
 from tests.sampling import covered_by
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import PANES, Book, Shown, until
@@ -145,7 +147,7 @@ class User(Shown):
         self.says(".ptx-mnemonic", mnemonic)
         self.root.evaluate("node => node.scrollIntoView({ block: 'start' })")
         self.page.mouse.move(2, 2)
-        self.page.wait_for_timeout(200)
+        at_rest(self.page)
         self.actions = 0
 
     def point(self, name: str, row: int, column: int) -> str:
@@ -365,8 +367,7 @@ def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> 
     user.start(SPARSE_S4)
     user.choose("[data-option=selector]", "1")  # 12
     task(3)
-    page.wait_for_timeout(300)
-    assert user.python("print(ex.state.options['selector'])") == "1"
+    until(lambda: user.python("print(ex.state.options['selector'])") == "1", page, "the selector")
     text = user.point("A", 9, 37)  # 13: its nibble
     assert "nibble" in text
     user.sees("[data-pane=A]", "[data-pane=stored]")
@@ -379,7 +380,7 @@ def test_14_why_these_bits(user: User, task: Callable[[int], None], page: Any) -
     user.click("D", 3, 5)
     user.push("[data-tool=why]")
     page.wait_for_selector(".ptx-trace-body")
-    page.wait_for_timeout(400)
+    at_rest(page)
     view = user.host.view()
     body = page.locator(".ptx-trace-body").bounding_box()
     assert body["y"] < view["y"] + view["height"] - 200, "the beginning of the answer is in view"
@@ -395,10 +396,9 @@ def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     page.mouse.wheel(0, -240)
     page.keyboard.up("Control")
     user.actions += 1
-    page.wait_for_timeout(500)
+    at_rest(page)
     page.mouse.move(x + 1, y)
-    page.wait_for_timeout(200)
-    assert user.status.text_content().startswith("A[9][37] = ")
+    expect(user.status).to_have_text(starting("A[9][37] = "))
     user.sees_cell("A", 9, 37)
     task(3)
 

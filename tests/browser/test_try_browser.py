@@ -16,7 +16,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.worker import DEFAULT
-from tests.browser.gestures import press, swipe
+from tests.browser.gestures import at_rest, press, swipe
 from tests.browser.test_accessible_browser import AXE, complaints
 from tools import clang
 from tools.jupyter import until as until_it_holds
@@ -232,7 +232,7 @@ def is_for_everybody(page: Any, *names: str) -> None:
         return
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(300)
+        at_rest(page)
         assert complaints(page, "html", contrast=True) == []
 
 

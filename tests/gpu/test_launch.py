@@ -109,8 +109,8 @@ class FakeGpu:
             return (CudaError.CUDA_ERROR_INVALID_VALUE,)
         pointers = (ctypes.c_void_p * 5).from_address(sizes[-2])
         values = [ctypes.c_uint64.from_address(pointer).value for pointer in pointers[:3]]
-        x, y, z = (np.ctypeslib.as_array((ctypes.c_float * 100).from_address(value)) for value in values)
-        assert ctypes.c_int32.from_address(pointers[4]).value == 100
+        count = ctypes.c_int32.from_address(pointers[4]).value
+        x, y, z = (np.ctypeslib.as_array((ctypes.c_float * count).from_address(value)) for value in values)
         z[:] = x + np.float32(ctypes.c_float.from_address(pointers[3]).value) * y
         return (CudaError.CUDA_SUCCESS,)
 

@@ -50,7 +50,7 @@ def differing(form: Transfer, *arrays: np.ndarray, **options: int) -> int:
     """How many bytes or registers the GPU and the emulator do not agree on, in any state space."""
     here, wrong = form.emulate(*arrays, **options), 0
     for variant in variants(form):
-        there = variant.run(*arrays, code=together(variant.space), **options)
+        there = variant.run(*arrays, source=together(variant.space), **options)
         assert (there.shape, there.dtype) == (here.shape, here.dtype)
         wrong += int(
             np.sum(np.ascontiguousarray(there).view(np.uint8) != np.ascontiguousarray(here).view(np.uint8))
@@ -65,8 +65,8 @@ def test_ldmatrix(form: Transfer) -> None:
     memory = rng.integers(0, 256, (256, 4080), dtype=np.uint8)
     addresses = form.alignment * rng.integers(0, 4080 // form.alignment, (256, 32))
     assert differing(form, memory, addresses) == 0, f"PTXLAB_SEED={SEED}"
-    assert differing(form, memory[:1], addresses.reshape(4, 64, 32)) == 0
-    assert differing(form, memory[0], form.addresses(64, 48)) == 0
+    assert differing(form, memory[:1], addresses.reshape(4, 64, 32)) == 0, f"PTXLAB_SEED={SEED}"
+    assert differing(form, memory[0], form.addresses(64, 48)) == 0, f"PTXLAB_SEED={SEED}"
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form.family == "stmatrix"], ids=str)
@@ -76,7 +76,8 @@ def test_stmatrix(form: Transfer) -> None:
     registers = rng.integers(0, 1 << 32, (256, 32, form.operand("R").registers), dtype=np.uint32)
     addresses = 16 * rng.permuted(np.broadcast_to(np.arange(62), (256, 62)), axis=1)[:, :32]
     assert differing(form, registers, addresses, memory) == 0, f"PTXLAB_SEED={SEED}"
-    assert differing(form, registers, addresses[0], memory[1].view(np.float16)[:496]) == 0
+    halves = memory[1].view(np.float16)[:496]
+    assert differing(form, registers, addresses[0], halves) == 0, f"PTXLAB_SEED={SEED}"
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form.family == "movmatrix"], ids=str)

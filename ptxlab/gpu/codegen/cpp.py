@@ -1,4 +1,4 @@
-"""Pieces of CUDA C++ that several kernels share."""
+"""What generated kernels share, in CUDA C++: parameters, asm operands, offsets of bytes in tiles."""
 
 from __future__ import annotations
 

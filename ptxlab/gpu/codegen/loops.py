@@ -263,6 +263,7 @@ def _stored(chains: int, registers: int, bits: int = 32) -> str:
 
 
 def _mma_loop(form: Instruction, chains: int, contents: Contents, through: Through, reload: bool) -> Loop:
+    """A loop of `chains` independent products; D of each is C, or A, of the next (`through`)."""
     sets = _operand_sets(form, contents)
     draft = _Draft()
     d, c = form.d, form.c
@@ -347,6 +348,7 @@ _WGMMA_BODY = """\
 
 
 def _wgmma_loop(form: Instruction, chains: int, contents: Contents) -> Loop:
+    """A loop of wgmma with `chains` instructions between two waits."""
     sets = _operand_sets(form, contents)
     draft = _Draft()
     registers = form.d.registers

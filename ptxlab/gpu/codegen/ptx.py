@@ -1,4 +1,7 @@
-"""An instruction with its operand list, as PTX writes it."""
+"""An instruction with its operand list, as PTX writes it: for listings, and for asm statements in CUDA C++.
+
+The order of operands is that of the syntax in the PTX ISA, which each instruction states in its section.
+"""
 
 from __future__ import annotations
 

@@ -71,6 +71,7 @@ def _movmatrix(form: Transfer) -> str:
 
 
 def _load_or_store(form: Transfer) -> str:
+    """The kernel of a load or store of R; a memory in shared memory is first filled from global memory."""
     operand, shared, is_store = form.register_operand, in_shared(form), stores(form)
     count, word = operand.registers, register_word(operand)
     base = "image" if shared else f"({'result' if is_store else 'memory'} + i * size)"

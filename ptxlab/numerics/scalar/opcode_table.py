@@ -174,6 +174,7 @@ def _holds(target: str, source: str) -> bool:
 
 
 def _conversions() -> Iterator[Row]:
+    """Rows of cvt: between integers, then with floats, then packed ones. PTX ISA, "cvt"."""
     whole = "(" + "|".join(f".{name}" for name in _ALL_INTEGERS) + ")"
     for target in _ALL_INTEGERS:
         for source in _ALL_INTEGERS:

@@ -1,4 +1,4 @@
-"""From an opcode to the function that computes it."""
+"""From an opcode to the function that computes it, by the rows of `opcode_table.py`."""
 
 from __future__ import annotations
 

@@ -483,20 +483,20 @@ class DoubtfulValues(Observer):
         if not doubtful and not self._memory:
             return
         for buffer_access in access.buffer_accesses:
-            known = self._memory.get(id(buffer_access.data))
-            if known is not None and known[1].size != buffer_access.data.size:
-                known = None
-            if access.kind in ("read", "atomic") and known is not None:
-                self._load(access, flow, buffer_access, known[1])
-            if access.kind in ("write", "atomic") and (doubtful or known is not None):
-                self._store(access, flow, live, buffer_access, known)
+            marked = self._memory.get(id(buffer_access.data))
+            if marked is not None and marked[1].size != buffer_access.data.size:
+                marked = None
+            if access.kind in ("read", "atomic") and marked is not None:
+                self._load(access, flow, buffer_access, marked[1])
+            if access.kind in ("write", "atomic") and (doubtful or marked is not None):
+                self._store(access, flow, live, buffer_access, marked)
 
     def printed(self, instruction: PtxInstruction, buffer_access: BufferAccess) -> None:
         """What is printed matters."""
-        known = self._memory.get(id(buffer_access.data))
-        if known is None or known[1].size != buffer_access.data.size:
+        marked = self._memory.get(id(buffer_access.data))
+        if marked is None or marked[1].size != buffer_access.data.size:
             return
-        for number in np.unique(known[1][buffer_access.offsets]).tolist():
+        for number in np.unique(marked[1][buffer_access.offsets]).tolist():
             if number:
                 self._report_use(number, buffer_access.threads[:1], instruction, "prints it")
 
@@ -536,8 +536,9 @@ class DoubtfulValues(Observer):
         flow: Flow,
         live: dict[int, _Taints],
         buffer_access: BufferAccess,
-        known: tuple[BufferAccess, _Taints] | None,
+        marked: tuple[BufferAccess, _Taints] | None,
     ) -> None:
+        """Mark the bytes that a store or an atomic operation writes with what its values are doubtful by."""
         instruction, threads = access.instruction, buffer_access.threads
         count = max(len(flow.stored), 1)
         if access.width % count or instruction.parts[0] == "stmatrix":
@@ -551,11 +552,11 @@ class DoubtfulValues(Observer):
                 taints = np.repeat(taints.reshape(-1, 32).max(axis=1), 32)
             place = element if count > 1 else 0
             values[:, place] = np.maximum(values[:, place], taints[threads])
-        if known is None and not values.any():
+        if marked is None and not values.any():
             return
-        if known is None:
-            known = buffer_access, np.zeros(buffer_access.data.size, dtype=np.int32)
-            self._memory[id(buffer_access.data)] = known
+        if marked is None:
+            marked = buffer_access, np.zeros(buffer_access.data.size, dtype=np.int32)
+            self._memory[id(buffer_access.data)] = marked
         if access.space == "global":
             for number in _origins_in(values):
                 origin = self._origins[number]
@@ -566,8 +567,8 @@ class DoubtfulValues(Observer):
         places = buffer_access.offsets[:, None] + np.arange(access.width)
         fresh = np.repeat(values, access.width // count, axis=1)
         if access.kind == "atomic":
-            fresh = np.maximum(fresh, known[1][places])
-        known[1][places] = fresh
+            fresh = np.maximum(fresh, marked[1][places])
+        marked[1][places] = fresh
 
 
 def _origins_in(taints: _Taints) -> list[int]:

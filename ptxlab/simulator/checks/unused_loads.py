@@ -64,11 +64,12 @@ class UnusedLoads:
         since = self._first_reads(conflict, others, writers)
         keep = (others != writers) & (since <= self._clocks.time.now)
         writers, others, since = writers[keep], others[keep], since[keep]
-        known = self._clocks.known(writers, others, written=not touch.in_shared)  # as in `RaceCheck`
-        known = np.maximum(known, since - 1)  # a use may have the time of the load, if no access is between
+        latest_known = self._clocks.known(writers, others, written=not touch.in_shared)  # as in `RaceCheck`
+        # A use may have the time of the load, if no access is between.
+        latest_known = np.maximum(latest_known, since - 1)
         spread = np.arange(32)[np.arange(32) & ~uses.lane_bits == 0]
         others = (others[:, None] & ~uses.lane_bits | spread).reshape(-1)  # whoever may have got it from them
-        if self._values.were_used(uses, others, np.repeat(known, len(spread))):
+        if self._values.were_used(uses, others, np.repeat(latest_known, len(spread))):
             return None
         return UnusedReads(uses, np.unique(others))
 

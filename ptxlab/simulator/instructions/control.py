@@ -411,7 +411,7 @@ def formatted(
     """What one thread prints, and the arguments that the format takes: `printf` returns how many."""
     text = memory.text_at(format_address, thread).decode(errors="replace")
     arguments = _Arguments(memory, values_address, thread)
-    printed = _CONVERSION.sub(lambda match: _converted(match, arguments, memory), text)
+    printed = _CONVERSION.sub(lambda match: _printed(match, arguments, memory), text)
     return printed, arguments
 
 
@@ -442,7 +442,8 @@ class _Arguments:
         return value
 
 
-def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> str:
+def _printed(match: re.Match[str], arguments: _Arguments, memory: Memory) -> str:
+    """One conversion of a format with its argument, as C's printf writes it."""
     flags, width, precision, length, kind = match.groups()
     if kind == "%":
         return "%"
@@ -455,11 +456,12 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
             )
     if precision is not None and precision.startswith("-"):  # C ignores a negative precision
         precision = None
+    padded = f"%{flags}{width or ''}s"  # for what Python's % does not write as C does
     layout = f"%{flags}{width or ''}" + (f".{precision}" if precision is not None else "")
-    wide = length in ("l", "ll", "j", "z", "t")
+    is_long = length in ("l", "ll", "j", "z", "t")
     if kind in "diouxX":
-        bits = 64 if wide else {"h": 16, "hh": 8}.get(length, 32)
-        number = int(arguments.next("<i8" if wide else "<i4")) & (1 << bits) - 1
+        bits = 64 if is_long else {"h": 16, "hh": 8}.get(length, 32)
+        number = int(arguments.next("<i8" if is_long else "<i4")) & (1 << bits) - 1
         if kind in "di":
             number -= (number >> bits - 1) << bits
         if number == 0 and "#" in flags and kind in "xX":
@@ -478,13 +480,13 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
         return (layout + "s") % text.decode(errors="replace")
     if kind == "p":
         address = int(arguments.next("<u8"))
-        return (f"%{flags}{width or ''}s") % (f"0x{address:x}" if address else "(nil)")
+        return padded % (f"0x{address:x}" if address else "(nil)")
     value = float(arguments.next("<f8"))
     if value != value and math.copysign(1, value) < 0:
-        return (f"%{flags}{width or ''}s") % ("-NAN" if kind.isupper() else "-nan")
+        return padded % ("-NAN" if kind.isupper() else "-nan")
     if kind in "aA":
         digits = _hexadecimal(value, None if precision is None else int(precision))
-        return (f"%{flags}{width or ''}s") % (digits.upper() if kind == "A" else digits)
+        return padded % (digits.upper() if kind == "A" else digits)
     return (layout + kind) % value
 
 

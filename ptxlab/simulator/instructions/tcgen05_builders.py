@@ -332,6 +332,7 @@ def _with_descriptor(form: TensorInstruction, code: int, a_space: str) -> Tensor
 
 
 def _mma(instruction: PtxInstruction, context: Context, form: TensorInstruction) -> MachineStep:
+    """tcgen05.mma: each thread that executes it multiplies what its descriptors and addresses name."""
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {}

@@ -564,6 +564,7 @@ def _memory_from(memory: Memory, place: int, original: TensorMap | None) -> tupl
 
 @builds("tensormap.replace")
 def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """tensormap.replace: writes one field of a tensor map in memory."""
     target, *numbers = instruction.operands
     name = next((part for part in instruction.parts if part in _FIELDS), "")
     if not name:

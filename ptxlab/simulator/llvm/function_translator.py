@@ -411,7 +411,7 @@ class Translator:
                         self._spaces[name] = 0
             elif kind == Type("ptr"):
                 self._spaces[name] = 1 if "ptx_kernel" in function.words else 0
-        known: dict[str, int] = {}
+        space_of: dict[str, int] = {}
         changed = True
         while changed:
             changed = False
@@ -420,18 +420,18 @@ class Translator:
                 if instruction.op == "alloca":
                     spaces = {5}
                 elif instruction.op in ("getelementptr", "freeze", "addrspacecast"):
-                    spaces = {self._space_in(instruction.arguments[0], known)}
+                    spaces = {self._space_in(instruction.arguments[0], space_of)}
                 elif instruction.op == "phi":
-                    spaces = {self._space_in(argument, known) for argument in instruction.arguments}
+                    spaces = {self._space_in(argument, space_of) for argument in instruction.arguments}
                 elif instruction.op == "select":
-                    spaces = {self._space_in(argument, known) for argument in instruction.arguments[1:]}
+                    spaces = {self._space_in(argument, space_of) for argument in instruction.arguments[1:]}
                 spaces -= {None}
                 if spaces:
                     space = spaces.pop() if len(spaces) == 1 else 0
-                    if known.get(instruction.name) != space:
-                        known[instruction.name] = space or 0
+                    if space_of.get(instruction.name) != space:
+                        space_of[instruction.name] = space or 0
                         changed = True
-        self._spaces |= known
+        self._spaces |= space_of
         for name, instruction in self._definitions.items():
             if instruction.op != "getelementptr" or instruction.type.kind != "ptr":
                 continue
@@ -452,13 +452,13 @@ class Translator:
             for user, position in uses.get(name, [])
         )
 
-    def _space_in(self, value: Value, known: dict[str, int]) -> int | None:
+    def _space_in(self, value: Value, space_of: dict[str, int]) -> int | None:
         """The state space of a pointer, None if it is not known yet or does not matter."""
         if isinstance(value, Local):
             if value.type.count:
                 return value.type.count
             if value.name in self._definitions:
-                return known.get(value.name)
+                return space_of.get(value.name)
             return self._spaces.get(value.name, 0)
         if isinstance(value, Constant):
             return None if value.undefined else value.type.count
@@ -1567,6 +1567,7 @@ class Translator:
     # -- calls -----------------------------------------------------------------------------------------------
 
     def _call(self, instruction: Instruction) -> Operands:
+        """Translate a call of assembly, an intrinsic, a function or a pointer; its result as operands."""
         callee = instruction.callee
         if isinstance(callee, Assembly):
             return self._assembly(instruction, callee)

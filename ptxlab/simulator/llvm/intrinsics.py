@@ -1,4 +1,7 @@
-"""Intrinsics of LLVM IR and of NVVM as rows: what they are in PTX."""
+"""Intrinsics of LLVM IR and of NVVM as rows: what they are in PTX. A new one is a row of a table below.
+
+LLVM Language Reference Manual, "Intrinsic Functions"; LLVM's "User Guide for NVPTX Back-end".
+"""
 
 from __future__ import annotations
 

@@ -183,6 +183,7 @@ class Reader:
         return token[0] in "[{<" or _TYPE.fullmatch(token) is not None
 
     def _type(self) -> Type:
+        """A type; what a named one stands for is read where it is first used."""
         token = self._next()
         known = self._known.get(token)
         if known is not None:
@@ -250,6 +251,7 @@ class Reader:
         return self._value(kind)
 
     def _value(self, kind: Type) -> Value:
+        """A value of this type: a name, a constant, a constant expression or metadata."""
         token = self._next()
         first = token[0]
         if first == "%":
@@ -420,6 +422,7 @@ class Reader:
         return words
 
     def _instruction(self) -> Instruction:
+        """An instruction without its result. LLVM Language Reference Manual, "Instruction Reference"."""
         op = self._next()
         if op in ("call", "tail", "musttail", "notail"):
             if op != "call":

@@ -1,4 +1,4 @@
-"""A module in LLVM IR -> PTX: its variables, declarations and functions."""
+"""A module in LLVM IR -> PTX: its variables and declarations; `function_translator.py` does the functions."""
 
 from __future__ import annotations
 

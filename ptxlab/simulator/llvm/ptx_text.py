@@ -116,7 +116,7 @@ class Text:
         path = next(path for path, number in self.files.items() if number == place[0])
         return f"{path.rpartition('/')[2]}, line {place[1]}: "
 
-    def directives(self, location: str, known: dict[tuple[int, int, int], str]) -> str:
+    def directives(self, location: str, location_of: dict[tuple[int, int, int], str]) -> str:
         """`.loc` of a location, behind those of the calls into which it was inlined."""
         place = self.place(location)
         if place is None or not place[1]:  # without a line, code has that of the code before it
@@ -125,11 +125,11 @@ class Text:
         text = f"\t.loc\t{file} {line} {column}"
         before = ""
         if caller and (outer := self.place(caller)) is not None:
-            if known.get(outer[:3]) != caller:
-                before = self.directives(caller, known)
+            if location_of.get(outer[:3]) != caller:
+                before = self.directives(caller, location_of)
             label = self.names.setdefault(name, len(self.names))
             text += f", function_name $L__info_string{label}, inlined_at {outer[0]} {outer[1]} {outer[2]}"
-        known[file, line, column] = location
+        location_of[file, line, column] = location
         return f"{before}{text}\n"
 
     def footer(self) -> str:
@@ -249,10 +249,10 @@ class Code:
         order = list(self._blocks)
         targets = {label for block in self._blocks.values() for label in block.targets}
         text: list[str] = []
-        known: dict[tuple[int, int, int], str] = {}
+        location_of: dict[tuple[int, int, int], str] = {}
         current = start
         if start:
-            text.append(files.directives(start, known))
+            text.append(files.directives(start, location_of))
         for label, following in zip(order, [*order[1:], ""], strict=True):
             block = self._blocks[label]
             if label in targets:
@@ -268,7 +268,7 @@ class Code:
                 written.append((f"bra.uni {last};", block.location))
             for line_text, location in written:
                 if location and location != current:
-                    text.append(files.directives(location, known))
+                    text.append(files.directives(location, location_of))
                     current = location
                 text.append(f"\t{_REGISTER.sub(renamed, line_text)}\n")
         registers = "".join(

@@ -1,4 +1,8 @@
-"""PTX text -> `Module`. PTX ISA, "Syntax" and "Directives"."""
+"""PTX text -> `Module`. PTX ISA, "Syntax" and "Directives".
+
+What an instruction means is not known here: `legality.py` says whether a target has it, and the builders of
+`simulator/instructions/` what it does.
+"""
 
 from __future__ import annotations
 
@@ -660,6 +664,7 @@ class _Reader(ConstantReader):
         return [*stores, (opcode, call_operands), *loads]
 
     def _operand(self, scope: _Scope) -> PtxOperand:
+        """An operand: an address, a vector or list, a constant, or a name with its index or parts."""
         token = self._tokens[self._at]
         if token.text == "[":
             return self._address(scope)

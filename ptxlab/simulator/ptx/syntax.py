@@ -330,7 +330,7 @@ class PtxInstruction:
         The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
 
         >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
-        >>> [sorted(each) for each in PtxInstruction(0, "add.u32", (r[0], r[1], r[2]), 1).effects]
+        >>> [sorted(registers) for registers in PtxInstruction(0, "add.u32", (r[0], r[1], r[2]), 1).effects]
         [[1, 2], [0]]
         """
         read, written = self.registers

@@ -112,6 +112,7 @@ class Expansion:
     def __init__(
         self, module: Module, code: KernelCode, forms: dict[int, ProductForm], chip: ChipTiming
     ) -> None:
+        """Find the machine instructions of each basic block of the PTX, but for slow paths that it calls."""
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
         self.forms = forms

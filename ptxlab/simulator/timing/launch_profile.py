@@ -1,4 +1,4 @@
-"""The predicted time of a launch, as data: what `k.profile(...)` returns."""
+"""The predicted time of a launch, as data: what `k.profile(...)` returns, and `predict.py` computes."""
 
 from __future__ import annotations
 
