@@ -294,7 +294,7 @@ def test_a_gpu_gives_the_same_bytes(arrays: tuple[Any, Any, Any]) -> None:
     assert out.tobytes() == launched.tobytes()
 
 
-def test_gluon(arrays: tuple[Any, Any, Any]) -> None:
+def test_a_kernel_of_gluon_copies(arrays: tuple[Any, Any, Any]) -> None:
     from . import gluon_kernels
 
     x, _, out = arrays

@@ -108,7 +108,7 @@ def test_launches_and_gradients() -> None:
     assert not any(launch.hazards for launch in session.results)
 
 
-def test_tiles() -> None:
+def test_a_product_of_tiles_is_right() -> None:
     a, b, c = _whole(32, 32), _whole(32, 32), wp.zeros((32, 32), dtype=float)
     with ptxlab.simulating(show=False) as session:
         wp.launch_tiled(product, dim=(2, 2), inputs=[wp.array(a), wp.array(b), c], block_dim=64)

@@ -95,7 +95,7 @@ def test_a_hazard_is_reported_where_it_stands(script, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.needs("cuda.core")
-def test_sarif(script, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hazards_as_sarif_name_rule_and_line(script, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", script(_RACE), "--sarif"]) == 1
     out, err = capsys.readouterr()
     assert "says" in err
@@ -344,7 +344,7 @@ def test_a_script_that_launches_nothing(script, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("file", ["nothing.py", ".", "x" * 5000, "a\0.py"])
-def test_refusals(refused, file: str) -> None:
+def test_refusals_say_what_is_wrong(refused, file: str) -> None:
     refused("check", file)
 
 

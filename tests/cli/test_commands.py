@@ -40,7 +40,7 @@ TF32 = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32
 WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3"
 
 
-def test_list(answer, refused) -> None:
+def test_list_has_the_catalogue_and_filters_it(answer, refused) -> None:
     assert answer("list").splitlines() == [ins.mnemonic for ins in ptxlab.catalog()]
     assert json.loads(answer("list", "--type", "tf32", "--family", "mma", "--json")) == [
         i.mnemonic for i in ptxlab.catalog("mma") if i.a_type == "tf32"
@@ -95,7 +95,7 @@ def shown(answer):
     return answer("show", SP_S4, "--no-sass")
 
 
-def test_show(shown) -> None:
+def test_show_says_what_an_instruction_is(shown) -> None:
     text = shown
     parts = (SP_S4, "4:8 pair-wise", "0b0100", "measured", "missing on  sm_75", "asm volatile(", '"=r"(d[3])')
     assert [part for part in parts if part not in text] == []
@@ -210,14 +210,14 @@ def test_where_explains_an_element_of_d(answer) -> None:
     assert "B byte" in answer("where", WGMMA, "D", "9", "3", "--explain")
 
 
-def test_cute(answer) -> None:
+def test_cute_prints_layouts_of_operands(answer) -> None:
     assert answer("cute", S4, "C") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
     rows = json.loads(answer("cute", WGMMA, "--json"))["operands"]
     assert [row["operand"] for row in rows] == ["A", "B", "C", "D", "E"]
     assert [row["operand"] for row in rows if row["cute"] == "-"] == ["B"]
 
 
-def test_holds(answer) -> None:
+def test_holds_gives_the_elements_of_a_register(answer) -> None:
     lines = answer("holds", S4, "B", "--lane", "5", "--register", "1").splitlines()
     assert [line.split()[-2:] for line in lines[3:]] == [[str(40 + i), "1"] for i in range(8)]
     assert len(json.loads(answer("holds", S4, "A", "--lane", "5", "--json"))["elements"]) == 32
@@ -271,14 +271,14 @@ def test_pictures_without_a_title_and_for_a_dark_page(answer) -> None:
         assert [picture.find("{*}rect").get("fill") for picture in (whole, dark)] == ["#FFFFFF", "#1C1C1C"]
 
 
-def test_metadata(answer) -> None:
+def test_metadata_says_which_lane_holds_a_nibble(answer) -> None:
     lines = answer("metadata", TF32, "--selector", "1").splitlines()
     assert re.split(r"\s{2,}", lines[4 + 8].strip())[1:3] == ["T2: [19..16]", "T2: [23..20]"]
     assert json.loads(answer("metadata", TF32, "--json"))["nibbles"][0]["chunk 0 k 0..1"] == "T0: [3..0]"
     assert ET.fromstring(answer("metadata", SP_S4, "--svg")).tag.endswith("svg")
 
 
-def test_ptx(answer) -> None:
+def test_ptx_prints_the_statement_or_a_kernel(answer) -> None:
     assert answer("ptx", S4) == ptxlab.instruction(S4).ptx + "\n"
     kernel = answer("ptx", S4, "--kernel")
     assert "__global__" in kernel

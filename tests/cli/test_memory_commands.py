@@ -128,7 +128,7 @@ def test_layout_says_how_to_describe_the_tile(answer, json_answer) -> None:
         (("ld.shared.v2.u32", "--pitch", "0"), 1, 1, [], []),
     ],
 )
-def test_conflicts(
+def test_conflicts_counts_wavefronts(
     answer,
     json_answer,
     words: tuple[str, ...],
@@ -220,5 +220,5 @@ def data_pitch(words: tuple[str, ...]) -> str:
         (("conflicts", "--layout", "(64,64):(64,1)", "--type", "f17"), "f17"),
     ],
 )
-def test_refusals(refused, words: tuple[str, ...], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(refused, words: tuple[str, ...], sentence: str) -> None:
     assert sentence in refused(*words)

@@ -26,14 +26,14 @@ def refused(refused):
     return lambda command: refused(*command.split())
 
 
-def test_list(answer) -> None:
+def test_list_knows_forms_of_tcgen05(answer) -> None:
     names = answer("list --family tcgen05.cp --target sm_100a").split()
     assert names == [form.mnemonic for form in ptxlab.catalog("tcgen05.cp", "sm_100a")]
     narrowed = answer("list --family tcgen05 --type tf32 --shape m32* --dense").split()
     assert narrowed == ["tcgen05.mma.ws.cta_group::1.kind::tf32"]
 
 
-def test_show(answer) -> None:
+def test_show_reads_descriptors(answer) -> None:
     shown = answer(f"show {F16} --descriptor m=64,n=32,d=f16 --tensor-a")
     assert "0x04080000: m64n32k16, A and B f16, D f16." in shown and "((16,4),16):((1,32),128)" in shown
     assert "M 64 or 128; N 8, 16, 24, 32, or a multiple of 16 up to 256; K 32" in answer(
@@ -58,7 +58,7 @@ def test_fields_of_the_descriptor_as_words(answer, refused) -> None:
     assert "belongs to tcgen05.mma" in refused("cute mma.m16n8k16.f32.f16 --descriptor m=64")
 
 
-def test_where(answer) -> None:
+def test_where_finds_elements_in_tensor_memory(answer) -> None:
     places = json.loads(answer(f"where {F16} D 20 3 --descriptor 0x4080010 --json"))["places"]
     assert places == [{"cta": 0, "lane": 36, "column": 3, "bits": "[31..0]", "address": "0x00240003"}]
     assert "12     0         1" in answer(f"where {LOAD} R 3 2")
@@ -70,7 +70,7 @@ def test_where(answer) -> None:
     assert "shared memory of CTA 1, 16 bytes from 0x0930, 0x09b0 on" in explained
 
 
-def test_holds(answer, refused) -> None:
+def test_holds_reads_lanes_and_columns(answer, refused) -> None:
     assert "3  20  3" in answer(f"holds {F16} D --lane 36 --register 3 --descriptor m=64")
     assert "40       1" in answer(f"holds {LOAD} R --lane 35")
     assert "131  4" in answer(f"holds {PAIR} C --lane 3 --cta 1 --register 4")
@@ -78,7 +78,7 @@ def test_holds(answer, refused) -> None:
     assert "is in shared memory" in refused(f"holds {F16} B --lane 1")
 
 
-def test_layout(answer, refused) -> None:
+def test_layout_prints_tensor_memory(answer, refused) -> None:
     assert "96..111  0..23    31..0  48..63  0..23" in answer(f"layout {F16} D --m 64 --n 24")
     elements = answer(f"layout {F16} D --m 64 --n 24 --csv").splitlines()
     assert elements[1 + 20 * 24 + 3] == "20,3,0,36,3,0,31" and len(elements) == 1 + 64 * 24
@@ -90,12 +90,12 @@ def test_layout(answer, refused) -> None:
     assert "--formula" in refused(f"layout {F16} D --formula")
 
 
-def test_cute(answer, refused) -> None:
+def test_cute_prints_layouts_of_tensor_memory(answer, refused) -> None:
     assert "(4,(32,8)):(128,(1,512))" in answer("cute tcgen05.mma.cta_group::1.kind::mxf4.block_scale SFB")
     assert "has no matrix, and so no layout" in refused(f"cute {ALLOC}")
 
 
-def test_descriptor(answer, refused) -> None:
+def test_descriptor_says_what_is_wrong_for_an_instruction(answer, refused) -> None:
     assert "M is 256; with cta_group::1" in answer(f"descriptor 0x10400490 --instruction {F16}")
     assert "right for B of" in answer(f"descriptor 0x4000404000010040 --instruction {F16}")
     assert "0x04400010" in answer(f"descriptor --instruction {F16} --m 64")
@@ -103,14 +103,14 @@ def test_descriptor(answer, refused) -> None:
     assert "go with --instruction" in refused("descriptor 0x40 --m 64")
 
 
-def test_metadata(answer, refused) -> None:
+def test_metadata_of_tensor_memory(answer, refused) -> None:
     sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
     nibbles = json.loads(answer(f"metadata {sparse} --selector 1 --json"))["nibbles"]
     assert nibbles[0] == {"m": 0, "chunk": 0, "cta": 0, "lane": 0, "column": 1, "low": 0, "high": 3}
     assert "is dense" in refused(f"metadata {F16}")
 
 
-def test_ptx(answer) -> None:
+def test_ptx_prints_instructions_of_tcgen05(answer) -> None:
     assert answer(f"ptx {F16}") == f"{F16} [%d_tmem], %a_desc, %b_desc, %idesc, enable_input_d;\n"
     assert "asm volatile" in answer(f"ptx {LOAD} --cpp")
     assert ".target sm_103a" in answer(f"ptx {F16} --module --target sm_103a")

@@ -336,7 +336,7 @@ def _fragment(m: Any) -> Any:
         (lambda: ptxlab.simulating(trace=-1), "trace=-1: warps of a launch are counted from 0 on"),
     ],
 )  # fmt: skip
-def test_refusals(ask: Callable[[], object], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(ask: Callable[[], object], sentence: str) -> None:
     with pytest.raises(PtxlabError) as caught:
         ask()
     assert str(caught.value) == sentence

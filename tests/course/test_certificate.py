@@ -90,7 +90,7 @@ def test_the_page_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "url(" not in page and "size: A4" in page and "color-scheme: light dark" in page
 
 
-def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusals_say_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_PROGRESS", str(tmp_path / "progress.json"))
     refuses("no exercise is solved yet, .*; begin with lesson 00", lessons.certificate, "Ada")
     refuses("there is no such file", lessons.certificate, "Ada", file=tmp_path / "none.json")

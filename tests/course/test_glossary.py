@@ -22,7 +22,7 @@ def test_every_word_is_in_the_lesson_that_introduces_it() -> None:
         assert terms()[name].introduced in found, name
 
 
-def test_entries() -> None:
+def test_entries_name_lessons_that_exist() -> None:
     for name, term in terms().items():
         assert {term.lesson, *term.only, *term.never} <= set(LESSON), name
         assert term.means_this_in(term.introduced), name

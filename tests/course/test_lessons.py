@@ -101,7 +101,7 @@ def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
 
 @each("name", EXERCISES)
 @pytest.mark.slow
-def test_unanswered(name: str) -> None:
+def test_an_unanswered_task_says_so(name: str) -> None:
     for answer in (..., (1, ...), [..., ...], lambda *_: ...):
         if callable(answer) and not EXERCISES[name].starter.startswith("def "):
             continue
@@ -127,7 +127,7 @@ def test_nonsense_is_answered_with_the_form(name: str) -> None:
 
 
 @each("name", EXERCISES)
-def test_cell(name: str) -> None:
+def test_a_cell_has_one_place_to_fill_in(name: str) -> None:
     exercise = EXERCISES[name]
     assert exercise.cell.count("...") == 1, "one place to fill in"
     assert exercise.cell.endswith(f'lessons.check("{name}", {exercise.subject})')

@@ -62,7 +62,7 @@ def test_the_notebooks_are_those_of_the_course() -> None:
 
 
 @each("name", (*NAMES, *SHAPES, *PROJECTS))
-def test_form(name: str) -> None:
+def test_notebooks_are_valid_stripped_and_thin(name: str) -> None:
     """Valid, stripped, thin cells, plain metadata, stable ids."""
     notebook = read(name)
     nbformat.validate(notebook)
@@ -264,7 +264,7 @@ def _verdicts(notebook: Any, again: bool) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_runs(executed: Any) -> None:
+def test_notebooks_run_unanswered_and_solved(executed: Any) -> None:
     """No cell raised or warned; the unanswered exercises say so, the answered ones are right."""
     name, notebook = executed
     for cell in code(notebook):

@@ -103,7 +103,7 @@ REFUSED = {
 
 
 @each("kind, text", [(kind, text) for kind, texts in TAKEN.items() for text in texts])
-def test_taken(kind: str, text: str) -> None:
+def test_typed_values_are_taken(kind: str, text: str) -> None:
     value = DTYPES[kind].decode(parse(DTYPES[kind], text))
     np.testing.assert_equal(value, TAKEN[kind][text])
     if text == "-0" and DTYPES[kind].signed and DTYPES[kind].is_float:
@@ -111,7 +111,7 @@ def test_taken(kind: str, text: str) -> None:
 
 
 @each("kind, text", [(kind, text) for kind, texts in REFUSED.items() for text in texts])
-def test_refused(kind: str, text: str) -> None:
+def test_typed_values_that_a_type_lacks_are_refused(kind: str, text: str) -> None:
     with pytest.raises(PtxlabError) as error:
         parse(DTYPES[kind], text)
     assert REFUSED[kind][text] in str(error.value)
@@ -149,7 +149,7 @@ def test_every_type_is_tried() -> None:
 
 
 @each("kind", DTYPES.values(), ids=str)
-def test_reach(kind: Any) -> None:
+def test_the_ends_of_a_range_are_values_of_the_type(kind: Any) -> None:
     """Its ends are values of the type, and there is none beyond them."""
     least, most, infinite, nan = value_range(kind)
     for end in (least, most):
@@ -375,7 +375,7 @@ def test_a_refused_text_says_where_and_is_not_lost() -> None:
     ("mnemonic", "name", "start"),
     [(DENSE, "A", 0), (F16, "C", 0), (NVF4, "SFA", 1), (MXF4, "SFB", 1), (HALF, "E", 4), (HALF, "A", 0)],
 )
-def test_clear(mnemonic: str, name: str, start: int) -> None:
+def test_cleared_cells_get_back_what_they_had_at_the_start(mnemonic: str, name: str, start: int) -> None:
     """Cells go back to what they had at the start, also where there is no zero; those around stay."""
     state = ExplorerState(ptxlab.instruction(mnemonic))
     FillMatrix(name, "random").apply(state)
@@ -441,7 +441,7 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
         ("f16", "8200 8208", True, "8216 8224"), ("f32", "1e20 2e20", True, "3e20 4e20"),
     ],
 )  # fmt: skip
-def test_continued(kind: str, line: str, series: bool, found: str) -> None:
+def test_filled_cells_repeat_or_continue_a_series(kind: str, line: str, series: bool, found: str) -> None:
     codes = [parse(DTYPES[kind], word) for word in line.split()]
     expected = [parse(DTYPES[kind], word) for word in found.split()]
     assert list(continue_cells(DTYPES[kind], codes, len(expected), series)) == expected
@@ -684,7 +684,7 @@ EXTEND = {
         ({"type": "restore"}, False),
     ],
 )  # fmt: skip
-def test_messages(message: Any, taken: bool) -> None:
+def test_messages_are_decoded_or_refused(message: Any, taken: bool) -> None:
     if taken:
         assert isinstance(decode_message(message), Edit)
     else:

@@ -107,7 +107,7 @@ def test_qualifiers_stand_in_the_mnemonic() -> None:
             assert not re.search(r"satfinite|kind|::|popc|\.r[zmp]\b", mnemonic)
 
 
-def test_generations() -> None:
+def test_targets_have_the_names_of_their_generations() -> None:
     names = {target: name for target, name, _ in picker_index()["targets"]}
     assert names == {target: generation(target) for target in TARGETS}
     assert set(names.values()) == {
@@ -212,7 +212,7 @@ def searched() -> dict[str, list[str]]:
 
 
 @each("text", QUERIES)
-def test_search(text: str, searched: dict[str, list[str]]) -> None:
+def test_a_search_finds_these_and_no_others(text: str, searched: dict[str, list[str]]) -> None:
     names = [name for name in searched[text] if name in BY_NAME and not name.startswith("tcgen05")]
     assert sorted(names) == sorted(ins.mnemonic for ins in mma_instructions() if QUERIES[text](ins))
 

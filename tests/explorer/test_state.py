@@ -789,7 +789,7 @@ def test_traits_can_be_linked() -> None:
     np.testing.assert_array_equal(two.A, one.A)
 
 
-def test_selection() -> None:
+def test_selections_are_read_and_assigned() -> None:
     ex = ptxlab.explore(DENSE)
     assert ex.selection == {}
     ex.selection = ("D", 9, np.int64(3))

@@ -140,7 +140,7 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_traces(tmp_path: Path) -> None:
+def test_a_saved_page_has_the_steps_of_its_cells(tmp_path: Path) -> None:
     """The bits of one cell; the dot products of all cells where D is small."""
     ex = ptxlab.explore(SCALED)
     ex.view.selected = {"name": "D", "row": 9, "column": 5}

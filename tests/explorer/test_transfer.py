@@ -146,7 +146,7 @@ REFUSED: list[tuple[str, Edit, str]] = [
 
 
 @each("name,edit,sentence", REFUSED)
-def test_refused(name: str, edit: Edit, sentence: str) -> None:
+def test_edits_that_a_transfer_lacks_are_refused(name: str, edit: Edit, sentence: str) -> None:
     ex = ptxlab.explore(name)
     before = ex.D
     refuses(sentence, ex.apply, edit)

@@ -270,7 +270,7 @@ def test_selector_picks_the_copy() -> None:
 
 
 @pytest.mark.parametrize("mnemonic", [NVF4, MXF4])
-def test_scales(mnemonic: str) -> None:
+def test_d_grows_with_its_scales(mnemonic: str) -> None:
     state = ExplorerState(ptxlab.instruction(mnemonic))
     before = state.values("D")
     SetValues("SFA", np.full(state.operation.operand("SFA").shape, 2)).apply(state)
@@ -306,7 +306,7 @@ def test_options_of_any_integer_type(kind: Any) -> None:
     assert ex.state.options == {"selector": 1}
 
 
-def test_differences() -> None:
+def test_comparisons_mark_cells_that_differ() -> None:
     codes = np.arange(6).reshape(2, 3)
     assert not Comparison(codes).differ.any()
     assert not Comparison(codes, codes.copy()).differ.any()

@@ -90,7 +90,7 @@ def test_wgmmas_are_not_waited_for_one_by_one() -> None:
         ),
     ],
 )
-def test_refusals(make: Any, sentence: str) -> None:
+def test_refusals_say_what_is_wrong(make: Any, sentence: str) -> None:
     assert sentence in refusal(make)
 
 

@@ -179,7 +179,7 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
         (lambda: gemm.rung(1).call(np.ones((2, 3)), np.ones((3, 4)), np.ones((2, 3))), "C is 2x3"),
     ],
 )
-def test_refusals(make: Any, sentence: str) -> None:
+def test_refusals_say_what_is_wrong(make: Any, sentence: str) -> None:
     assert sentence in refusal(make)
 
 

@@ -57,7 +57,7 @@ def test_arrays_of_one_call() -> None:
     refuses("stream=0: it is for arrays on the GPU", gpu_arrays, {"A": np.zeros(3)}, stream=0)
 
 
-def test_streams() -> None:
+def test_streams_of_other_libraries_are_understood() -> None:
     class Torch:
         cuda_stream = 5
 

@@ -56,14 +56,14 @@ def test_every_row_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("function", ["exp", "log", "sin", "tanh"])
-def test_functions(function: str) -> None:
+def test_the_page_is_right_about_functions(function: str) -> None:
     assert "one to three units" in _row("`exp`, `log`")[1]
     body = f"for (int i = 0; i < 4; ++i) a[i] = {function}f(fabsf(a[i]));"
     theirs, ours = (_computed(body, compiler) for compiler in COMPILERS)
     assert np.abs(theirs.view(np.int32).astype(np.int64) - ours.view(np.int32)).max() <= 3
 
 
-def test_contraction() -> None:
+def test_the_page_is_right_about_contraction() -> None:
     assert "`--fmad=false`" in _row("a sum of two products")[1]
     body = "float r = a[0] * a[2] - a[1] * a[3]; a[1] = a[0] * a[3] + a[1] * a[2]; a[0] = r;"
     nvrtc, by_clang = (_computed(body, compiler) for compiler in COMPILERS)
@@ -73,7 +73,7 @@ def test_contraction() -> None:
     assert "-ffp-contract=off" in clang.arguments("sm_90a", ["--fmad=false"])
 
 
-def test_vectors() -> None:
+def test_the_page_is_right_about_vectors() -> None:
     assert "an assignment always is" in _row("`float4`")[1]
     copied = _ptx("float4 v = *(float4*)x; ((float4*)x)[threadIdx.x] = v;", "clang")
     assert re.search(r"\bld\S*\.v4", copied) and re.search(r"\bst\S*\.v4", copied)
@@ -90,7 +90,7 @@ def test_registers_of_ptx_in_asm() -> None:
     assert all("%laneid" in _ptx(body.replace("%l", "%%l"), compiler) for compiler in COMPILERS)
 
 
-def test_atomics() -> None:
+def test_the_page_is_right_about_atomics() -> None:
     nvrtc, by_clang = _row("atomic operations")
     assert "atom.global" in nvrtc and "generic" in by_clang
     ptx = {compiler: _ptx("n[1] = atomicAdd(n, 2);", compiler) for compiler in COMPILERS}
@@ -131,7 +131,7 @@ def test_wide_integers() -> None:
     assert "mul.hi" in _ptx(statement, "clang")
 
 
-def test_options() -> None:
+def test_the_page_is_right_about_options() -> None:
     options = re.findall(r"`(-+[\w-]+)`", _row("options")[1])
     values = {"-D": "-DN=1", "-U": "-UN", "-I": "-I.", "--std": "--std=c++20"}
     for option in options:
@@ -141,7 +141,7 @@ def test_options() -> None:
     assert all(option in str(caught.value) for option in options), "the message names them, too"
 
 
-def test_headers() -> None:
+def test_the_page_is_right_about_headers() -> None:
     names = re.findall(r"`([\w/.]+)`", _row("headers")[1])
     lines = "".join(f"#include <{name}>\n" for name in names)
     source = f"{lines}__global__ void f(__half* x, __nv_bfloat16* y, __nv_fp8_e4m3* z) {{}}"

@@ -133,7 +133,7 @@ BITS = {"f16": 16, "tf32": 32, "s8": 8, "b1": 1}
 
 @each("name", FORMS)
 @each("a_major, b_major", list(product(("K", "MN"), repeat=2)))
-def test_slices(name: str, a_major: str, b_major: str) -> None:
+def test_wgmma_reads_every_slice_of_a_tile(name: str, a_major: str, b_major: str) -> None:
     """Up to 256 bytes of K, both orders of atoms, every swizzle and slice, addresses off alignment."""
     if name != "f16" and (a_major, b_major) != ("K", "K"):
         pytest.skip("wgmma transposes 16-bit elements only")
@@ -201,7 +201,7 @@ def test_addresses_of_any_descriptor(major: str) -> None:
 
 
 @each("box", list(boxes()), ids=str)
-def test_tma(box: Box) -> None:
+def test_tma_writes_the_expected_bytes(box: Box) -> None:
     np.testing.assert_array_equal(bytes_of(box), expected_bytes(box))
 
 
@@ -242,7 +242,7 @@ def test_tma_of_arrays_that_are_on_the_gpu(library: str) -> None:
 
 
 @each("access", ACCESSES, ids=lambda access: access.name)
-def test_banks(access: Access) -> None:
+def test_cycles_are_the_wavefronts_of_the_model(access: Access) -> None:
     """Cycles of a saturated memory pipe are the wavefronts of the model."""
     if access.needs_newer_compiler:
         pytest.skip("ldmatrix of .s8.s4 needs NVRTC of CUDA 13.4")

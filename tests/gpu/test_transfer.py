@@ -59,7 +59,7 @@ def differing(form: Transfer, *arrays: np.ndarray, **options: int) -> int:
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form.family == "ldmatrix"], ids=str)
-def test_ldmatrix(form: Transfer) -> None:
+def test_ldmatrix_is_as_emulated(form: Transfer) -> None:
     """Rows anywhere, also one row several times; lanes whose address is ignored have other addresses."""
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 4080), dtype=np.uint8)
@@ -70,7 +70,7 @@ def test_ldmatrix(form: Transfer) -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form.family == "stmatrix"], ids=str)
-def test_stmatrix(form: Transfer) -> None:
+def test_stmatrix_is_as_emulated(form: Transfer) -> None:
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 1000), dtype=np.uint8)
     registers = rng.integers(0, 1 << 32, (256, 32, form.operand("R").registers), dtype=np.uint32)
@@ -81,13 +81,13 @@ def test_stmatrix(form: Transfer) -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form.family == "movmatrix"], ids=str)
-def test_movmatrix(form: Transfer) -> None:
+def test_movmatrix_is_as_emulated(form: Transfer) -> None:
     registers = np.random.default_rng(SEED).integers(0, 1 << 32, (8, 64, 32, 1), dtype=np.uint32)
     assert differing(form, registers) == 0, f"PTXLAB_SEED={SEED}"
 
 
 @each("form", WMMA, ids=str)
-def test_wmma(form: Transfer) -> None:
+def test_wmma_loads_and_stores_are_as_emulated(form: Transfer) -> None:
     """Tight and with gaps, from the start of memory and further on: every fragment as the chip holds it."""
     rng = np.random.default_rng(SEED)
     (operand,) = form.operands.values()

@@ -185,7 +185,7 @@ def test_rows_are_distinct_and_of_their_family() -> None:
     )
 
 
-def test_selection() -> None:
+def test_the_catalogue_selects_by_family_and_target() -> None:
     assert {ins.family for ins in catalog("wgmma.sp", "sm_90a")} == {"wgmma.sp"}
     assert catalog("wgmma.sp", "sm_90") == ()
     refuses(r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, ", catalog, "wgmma.dense")

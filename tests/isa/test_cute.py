@@ -276,7 +276,7 @@ def test_shape_and_stride_are_whole_numbers(shape: Any, stride: Any) -> None:
     refuses("whole numbers or nested tuples", CuteLayout, shape, stride)
 
 
-def test_refusals() -> None:
+def test_refusals_say_what_is_wrong() -> None:
     c = CuteLayout.read("((4,8),(2,2)):((32,1),(16,8))")
     refuses("one for each", c, 1, 2, 3)
     refuses("no inverse", CuteLayout.read("(4,8):(1,8)").right_inverse)

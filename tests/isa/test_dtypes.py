@@ -86,7 +86,7 @@ def test_every_type_is_covered_here() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NARROW_FLOATS, "ue8m0"])
-def test_decode(name: str) -> None:
+def test_codes_have_the_values_of_their_format(name: str) -> None:
     """Of types of 16 bits, every third."""
     every = range(1 << dtype(name).bits)
     codes = np.array(every_third(every, 1) if dtype(name).bits > 8 else every)
@@ -296,7 +296,7 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
         ("ue4m3", [-math.inf], "element 0: found -inf; ue4m3 holds 0..448, no sign"),
     ],
 )
-def test_refusals(name: str, values: object, sentence: str) -> None:
+def test_refusals_say_what_is_wrong(name: str, values: object, sentence: str) -> None:
     assert refusal(dtype(name).encode, values) == sentence
 
 
@@ -316,7 +316,7 @@ def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:
     assert dtype("s4").decode([0xF8, 0x17]).tolist() == [-8, 7], "bits above the element's own are ignored"
 
 
-def test_names() -> None:
+def test_types_are_found_by_their_names() -> None:
     assert dtype(".s4") is dtype("s4") is dtype(DTYPES["s4"])
     assert [str(element_type) for element_type in DTYPES.values()] == list(DTYPES)
     refuses("^unknown element type 'int4'; PTX calls it s4$", dtype, "int4")

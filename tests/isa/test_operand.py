@@ -229,7 +229,9 @@ REFUSED: list[tuple[Callable[..., object], list[Any], str]] = [
 
 
 @each("operation, arguments, sentence", REFUSED)
-def test_refusals(operation: Callable[..., object], arguments: list[Any], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(
+    operation: Callable[..., object], arguments: list[Any], sentence: str
+) -> None:
     assert refusal(operation, *arguments) == sentence
 
 

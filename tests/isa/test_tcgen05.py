@@ -204,7 +204,7 @@ def test_atoms_of_cutlass(atom: str, form: str) -> None:
     assert repr(instruction(atom)) == form
 
 
-def test_selection() -> None:
+def test_the_catalogue_selects_forms_of_tcgen05() -> None:
     rows = ptxlab.catalog("tcgen05.mma", "sm_100a")
     assert {row.family for row in rows} == {"tcgen05.mma"} and all(row.supports("sm_100a") for row in rows)
     assert all(row.supports("sm_107a") for row in ptxlab.catalog("tcgen05.mma.sp", "sm_107a"))
@@ -213,7 +213,7 @@ def test_selection() -> None:
     refuses(r"^unknown family 'tcgen05.sub'; there are mma, .*\.wait$", ptxlab.catalog, "tcgen05.sub")
 
 
-def test_versions() -> None:
+def test_forms_state_the_ptx_version_they_need() -> None:
     for name, version in (
         (F16, "8.6"),
         ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", "8.7"),

@@ -554,7 +554,7 @@ REFUSALS: list[tuple[Any, str]] = [
 
 
 @each("ask, sentence", REFUSALS)
-def test_refusals(ask: Any, sentence: str) -> None:
+def test_refusals_say_what_is_wrong(ask: Any, sentence: str) -> None:
     refuses(sentence, ask)
 
 

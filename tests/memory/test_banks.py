@@ -38,7 +38,9 @@ LANE = np.arange(32)
         (LANE // 4 * 4, 4, 1),
     ],
 )
-def test_wavefronts(addresses: np.ndarray, width: int, wavefronts: int) -> None:
+def test_wavefronts_are_counted_as_worked_out_by_hand(
+    addresses: np.ndarray, width: int, wavefronts: int
+) -> None:
     answer = conflicts(addresses, width)
     assert answer.wavefronts == wavefronts
     assert bool(answer.collisions) == (wavefronts > answer.least)
@@ -116,7 +118,7 @@ REFUSED = [
 
 
 @each("make, sentence", REFUSED)
-def test_refusals(make: Callable[[], object], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(make: Callable[[], object], sentence: str) -> None:
     refuses(sentence, make)
 
 

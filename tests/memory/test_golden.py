@@ -118,6 +118,6 @@ def expected_bytes(box: Box) -> NDArray[np.uint8]:
 
 
 @each("box", list(boxes()), ids=str)
-def test_boxes(box: Box) -> None:
+def test_boxes_of_tma_are_those_recorded(box: Box) -> None:
     """Every byte that TMA wrote, and those around them that it left alone."""
     assert digest(expected_bytes(box)) == DIGESTS[str(box)]

@@ -115,7 +115,7 @@ REFUSED = [
 
 
 @each("make, sentence", REFUSED)
-def test_refusals(make: Callable[[], object], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(make: Callable[[], object], sentence: str) -> None:
     refuses(sentence, make)
 
 

@@ -70,7 +70,7 @@ def test_a_declared_chip_has_what_it_needs() -> None:
     assert CHIP_TIMINGS.keys() <= PEAKS.keys()
 
 
-def test_chips() -> None:
+def test_models_exist_for_the_chips_that_have_an_instruction() -> None:
     assert CHIPS.keys() <= GENERATIONS.keys()
     assert all(
         has(ins, chip) == ins.supports(target)

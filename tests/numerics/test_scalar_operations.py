@@ -99,7 +99,7 @@ def test_arrays_of_any_shape_are_left_alone() -> None:
         assert {part.shape for part in computed} == {(0, 2)}
 
 
-def test_spellings() -> None:
+def test_modifiers_may_stand_in_any_order() -> None:
     assert operation("fma.f32.ftz.rn") == operation("fma.rn.ftz.f32")  # ptxas takes modifiers in any order
     assert operation("ld.global.u32") is None and operation("mma") is None
     refuses("'add.rx.f32': no instruction is spelled so; similar ones are ", operation, "add.rx.f32")

@@ -270,7 +270,7 @@ def test_arguments_of_the_instruction() -> None:
         assert seen.value == A[5] @ used[:, 3] and seen.steps[0].terms[1].column == 5
 
 
-def test_matmul() -> None:
+def test_matmul_goes_through_tcgen05() -> None:
     rng = np.random.default_rng(5)
     A, B, C = rng.integers(-8, 8, (70, 52)), rng.integers(-8, 8, (52, 21)), rng.integers(-9, 9, (70, 21))
     for name, parts in (FORMS[0], FORMS[2], FORMS[5]):

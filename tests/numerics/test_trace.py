@@ -79,7 +79,7 @@ def test_what_is_lost_is_shown() -> None:
     assert "|10000000" in str(result) and "error    -1.52587891e-05" in str(result)
 
 
-def test_refusals() -> None:
+def test_refusals_say_what_is_wrong() -> None:
     ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     with pytest.raises(PtxlabError, match="row=16: D of .* is 16x8, so it goes from 0 to 15"):
         ins.trace(np.zeros((16, 8)), np.zeros((8, 8)), None, 16, 0)

@@ -186,7 +186,7 @@ def test_api_pages_name_what_exists() -> None:
             assert all(hasattr(importlib.import_module(module), name) for name in names)
 
 
-def test_tables() -> None:
+def test_tables_are_markdown() -> None:
     assert table(("a", "b"), [("1", "")], numbers=(0,)) == "| a | b |\n| ---: | --- |\n| 1 |   |"
 
 

@@ -232,7 +232,7 @@ def test_messages_of_the_simulator(name: str) -> None:
 
 @pytest.mark.needs("cuda.core")
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
+def test_refusals_say_what_is_wrong(name: str) -> None:
     text = message(entries("From ptxlab, before a kernel runs")[name])
     text = text.replace('".[', '"ptxlab[')  # as `tools.address` writes it before a release
     assert REFUSED[name]() == text

@@ -153,7 +153,7 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         ("%%cuda -D\ud800\n__global__ void f() {}", "it has characters that no compiler reads"),
     ],
 )
-def test_refusals(shell: Any, cell: str, sentence: str) -> None:
+def test_refusals_say_what_is_wrong(shell: Any, cell: str, sentence: str) -> None:
     shell.push({"proxy": _Proxy(), "holder": _Holder()})
     assert sentence in refusal(shell, cell)
 

@@ -65,7 +65,7 @@ def test_dependencies_are_few() -> None:
     assert all(versions.startswith(">=") for versions in wanted.values())
 
 
-def test_extras() -> None:
+def test_these_are_the_extras_of_the_package() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     assert set(extras) == {
         "lab",

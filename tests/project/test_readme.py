@@ -121,7 +121,7 @@ def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
         "docs/reference/assembler-faults.md",
     ],
 )
-def test_examples(page: str) -> None:
+def test_examples_of_pages_are_true(page: str) -> None:
     if ">>> import numba" in (ROOT / page).read_text(encoding="utf-8"):
         pytest.importorskip("numba")
     result = doctest.testfile(str(ROOT / page), module_relative=False)

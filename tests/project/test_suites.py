@@ -81,7 +81,7 @@ _VERIFIED = {
 
 
 @each("name", _VERIFIED)
-def test_gpuverify(name: str, tmp_path: Path) -> None:
+def test_verdicts_on_gpuverify(name: str, tmp_path: Path) -> None:
     text, verdict = _VERIFIED[name]
     file = tmp_path / name / ("kernel.cu" if name.startswith("CUDA") else "kernel.cl")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def test_gpuverify(name: str, tmp_path: Path) -> None:
     assert len(list(gpuverify.runs(tmp_path, name, clean=True))) == text.startswith("//pass")
 
 
-def test_indigo(tmp_path: Path) -> None:
+def test_verdicts_on_indigo(tmp_path: Path) -> None:
     """A graph of a chain; the names say what is wrong."""
     nodes = 40
     index, neighbours = np.arange(nodes + 1), (np.arange(nodes) + 1) % nodes
@@ -152,7 +152,7 @@ def test_what_runs_on_the_host_is_left_out() -> None:
 
 
 @each("text", ["const float *restrict x", "unsigned int n", "float4 v", "int a[4]", "T (*f)[8]"])
-def test_parameters(text: str) -> None:
+def test_parameters_of_kernels_are_read(text: str) -> None:
     (parameter,) = launches.parameters_of(text)
     expected = {
         "const float *restrict x": ("float", True, "x"),

@@ -204,7 +204,7 @@ def test_messages_of_the_page() -> None:
     assert shown.stop.number == 2 and "m64n8k16" in shown.explorer.instruction.mnemonic
 
 
-def test_refusals() -> None:
+def test_refusals_say_what_is_wrong() -> None:
     with pytest.raises(PtxlabError, match="found no walk 'mm'; there are mma, mma.sp, block-scaled"):
         ptxlab.walk("mm")
     with pytest.raises(PtxlabError, match="stop"):

@@ -272,7 +272,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_race_where_no_acquire_orders_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body, races = MESSAGES[name]
     source = ptx(body, [(0, 0), (1, 0), (0, 32), (0, 5)], warps=2)
     assert verdicts(source, 2, 2, monkeypatch) == (races, races)

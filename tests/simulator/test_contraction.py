@@ -91,7 +91,7 @@ def test_as_the_assembler_fuses() -> None:
         assert found == +expected, name
 
 
-def test_simulated() -> None:
+def test_contracted_sums_round_once() -> None:
     """c - a * b with one rounding; not with .rn, and not in code that is not optimised."""
     tiny = np.float32(2**-13)
     x = np.array([0, 1 + tiny, 1 - tiny, 1, 0, 0, 0, 0], dtype=np.float32)  # 1 - (1 + e)(1 - e) = e^2

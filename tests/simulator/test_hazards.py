@@ -46,7 +46,7 @@ def _hazards(
 
 @each("name", HAZARDS)
 @pytest.mark.slow
-def test_found(name: str) -> None:
+def test_the_broken_kernel_has_its_hazard_and_the_fixed_one_none(name: str) -> None:
     """The broken kernel has this hazard, with the sentence of the docs; the fixed one has none."""
     hazards = _hazards(name)
     assert {hazard.kind for hazard in hazards} == {HAZARDS[name]}

@@ -44,7 +44,7 @@ def test_conflicts_and_sectors(pitch: int, extra: int) -> None:
     assert result.work.dram == 64 * 32  # the same 64 sectors from each block
 
 
-def test_bounds() -> None:
+def test_bounds_of_a_gemm_are_those_counted_by_hand() -> None:
     """Sums of a GEMM that can be counted by hand."""
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()

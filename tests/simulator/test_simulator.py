@@ -302,7 +302,7 @@ def test_all_blocks_wait() -> None:
     assert np.array_equal(b, np.roll(a, -1) - np.roll(a, 1) + 2 * a)
 
 
-def test_stack(rng: np.random.Generator) -> None:
+def test_alloca_keeps_clear_of_other_local_memory(rng: np.random.Generator) -> None:
     """`alloca` keeps clear of earlier pieces and of what called functions have in local memory."""
     text = (FOLDER / "stack.ptx").read_text(encoding="ascii")
     x, out = rng.integers(0, 1 << 32, 32, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
@@ -350,7 +350,7 @@ def test_printf_as_recorded() -> None:
     assert counts.tolist() == [int(row[0]) for row in rows]
 
 
-def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printf_prints_what_c_prints(capsys: pytest.CaptureFixture[str]) -> None:
     result = ptxlab.kernel(_SOURCE, "say").simulate(1, 2, np.array([7, -8], dtype=np.int32))
     assert result.output == "7: ok 0.00\n-8: ok 0.50\n" == capsys.readouterr().out
 
@@ -371,7 +371,7 @@ def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
         ("nothing", (), "name='nothing': the source has say, past"),
     ],
 )  # fmt: skip
-def test_refusals(name: str, arguments: tuple[object, ...], sentence: str) -> None:
+def test_refusals_say_what_is_wrong(name: str, arguments: tuple[object, ...], sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence):
         ptxlab.kernel(_SOURCE, name).simulate(1, 32, *arguments)
 

@@ -469,7 +469,7 @@ def test_whole_kernels_run() -> None:
         _run_mutant(text)
 
 
-def test_mutants() -> None:
+def test_damaged_kernels_run_or_are_refused() -> None:
     choice = random.Random(35)
     names = list(_WHOLE)
     failures = []

@@ -318,7 +318,7 @@ def test_one_chip_against_another() -> None:
     assert not report.found and "the model of sm_80" in str(report)
 
 
-def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusals_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     ins = instruction(F16)
     monkeypatch.setattr(gpu, "available", lambda ins=None: False)
     monkeypatch.setattr(gpu, "status", lambda ins=None: "no GPU here")
@@ -388,7 +388,9 @@ def test_simpler_codes_are_codes_of_the_type(name: str) -> None:
 # -- the command, and many hunts at once -----------------------------------------------------------------
 
 
-def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_hunts_and_reports(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = "--against sm_80 --mmas 100 --seed 3 --category bits"
     assert main(["mma.m16n8k64.s4", *options.split()]) == 0
     printed = capsys.readouterr().out
@@ -422,7 +424,7 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 
 
 @each("module", [import_module("tools.hunt"), import_module("tools.hunt.report")])
-def test_examples(module: ModuleType) -> None:
+def test_examples_of_the_hunt_are_true(module: ModuleType) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 2 and not results.failed
 

@@ -83,7 +83,7 @@ def reads_minus_one_as_zero(operands: Operation) -> Any:
 
 
 @pytest.mark.slow
-def test_matmul(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matmul_is_the_same_on_an_executor(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1 << 15)  # several blocks in both directions
     for name in (F16, NAMES[5], NAMES[6], NAMES[8], NAMES[12]):  # f16, four products, integers, sparse, wgmma
         ins, A, B, C = problem(name)
@@ -98,7 +98,7 @@ def test_matmul(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @on_some
-def test_simulate(executor: Executor) -> None:
+def test_simulations_are_the_same_on_an_executor(executor: Executor) -> None:
     """Blocks of a kernel, also those of clusters and behind tensor maps; the counts add up."""
     for name in ("saxpy", "neighbours", "tma_transform"):
         case = CASES[name]
@@ -186,7 +186,7 @@ def test_one_warp_and_a_limit() -> None:
 
 @pytest.mark.slow
 @on_some
-def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emulation_is_the_same_on_an_executor(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of one axis and of two, with operands that repeat along them."""
     monkeypatch.setattr(emulator, "_TASK_BYTES", 5000)  # two or three MMAs
     rng = np.random.default_rng(2)
@@ -202,7 +202,7 @@ def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @on_some
-def test_hunt(executor: Executor) -> None:
+def test_a_hunt_finds_the_same_on_an_executor(executor: Executor) -> None:
     """What is found is what one process finds first; models and functions can take the GPU's place."""
     settings: list[tuple[str, dict[str, Any]]] = [
         (F16, {"mmas": 3000, "seed": 1, "against": "sm_80"}),

@@ -716,7 +716,7 @@ def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], mess
     refuses(message, call)
 
 
-def test_names() -> None:
+def test_runs_of_element_names_are_shortened() -> None:
     assert [element_names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]
 
 

@@ -438,7 +438,9 @@ def test_public_figures() -> None:
 @pytest.mark.parametrize(
     ("shape", "lettered"), [((16, 8), True), ((16, 24), True), ((16, 64), False), ((64, 256), False)]
 )
-def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator) -> None:
+def test_a_matrix_without_an_instruction_is_drawn(
+    shape: tuple[int, int], lettered: bool, rng: np.random.Generator
+) -> None:
     values = rng.integers(-9, 9, shape)
     figure = figures.matrix(values, "D")
     assert figure.layout.width <= 1000
