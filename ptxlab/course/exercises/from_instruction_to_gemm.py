@@ -336,7 +336,7 @@ _TILES = (SIZE // 128, SIZE // 256)
 
 
 def tile_order(rows: int) -> Picture:
-    """Which tiles of D 132 blocks compute first, if tiles are taken in groups of `rows` rows.
+    """Which tiles of D 132 blocks compute first, if tiles are taken in bands of `rows` rows.
 
     >>> tile_order(1).notes[0]
     'they need 640 rows of A and 8192 columns of B: 145 MB'
@@ -365,7 +365,7 @@ def tile_order(rows: int) -> Picture:
         columns=tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4)),
     )
     return Picture(
-        f"The first 132 tiles of D, rasterised in groups of {counted(rows, 'row')}", notes, (grid,)
+        f"The first 132 tiles of D, rasterised in bands of {counted(rows, 'row')}", notes, (grid,)
     )
 
 
@@ -465,7 +465,7 @@ def _iteration(answer: object) -> Sentences:
         when(
             not wrong.any() and not result.hazards
         ): "It is right, but every iteration waits for all copies, "
-        "also for those of later tiles: nothing is left in flight. How many groups may still be?",
+        "also for those of later tiles: nothing is left in flight. How many commit groups may still be?",
         when(not groups): "No thread waits for a copy: the warps multiply what may not have arrived.",
         when(not counts["bar.sync"]): "`cp_async_wait` waits for the copies of this thread only. What about "
         "those of the others?",
