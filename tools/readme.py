@@ -177,15 +177,14 @@ def _targets(names: set[str]) -> str:
 def lessons() -> str:
     """One row for each lesson of the course."""
     lines = [
-        "| lesson | question | afterwards a student can | minutes (estimate) | exercises |",
-        "|---|---|---|---:|---:|",
+        "| lesson | question | minutes (estimate) | exercises |",
+        "|---|---|---:|---:|",
     ]
     for lesson in LESSONS:
-        goals, count = "; ".join(lesson.goals), len(lesson.exercises)
-        lines.append(f"| `{lesson.file}` | {lesson.question} | {goals} | {lesson.minutes} | {count} |")
+        lines.append(f"| `{lesson.file}` | {lesson.question} | {lesson.minutes} | {len(lesson.exercises)} |")
     hours = sum(lesson.minutes for lesson in LESSONS) / 60
     exercises = sum(len(lesson.exercises) for lesson in LESSONS)
-    return "\n".join([*lines, f"| | | | **{hours:.1f} hours** | **{exercises}** |"])
+    return "\n".join([*lines, f"| | | **{hours:.1f} hours** | **{exercises}** |"])
 
 
 def syllabus(name: str) -> str:

@@ -28,12 +28,14 @@ _STYLE = """\
 .ptxlab-certificate .name { font-size: 34px; line-height: 1.2; margin: 0 0 3mm; overflow-wrap: anywhere; }
 .ptxlab-certificate .sum { font-size: 17px; margin: 0 0 9mm; }
 .ptxlab-certificate table { width: 100%; border-collapse: collapse; margin: 0 0 8mm; font-size: inherit; }
-.ptxlab-certificate th, .ptxlab-certificate td { text-align: left; padding: 5px 8px 5px 0; font-weight: 400;
-  border-bottom: 1px solid #8888; white-space: nowrap; }
+.ptxlab-certificate tr { background: none !important; }
+.ptxlab-certificate th, .ptxlab-certificate td { text-align: left !important; font-weight: 400;
+  padding: 5px 8px 5px 0; border-bottom: 1px solid #8888; white-space: nowrap; }
 .ptxlab-certificate td.bar { width: 40%; padding-right: 0; }
 .ptxlab-certificate svg { display: block; width: 100%; height: 10px; }
 .ptxlab-certificate small { display: block; font-size: 12px; margin-top: 3mm; }
-.ptxlab-certificate code { font: 15px/1 "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+.ptxlab-certificate code { background: none !important;
+  font: 15px/1 "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 """
 _PAGE = """\
 <!doctype html>

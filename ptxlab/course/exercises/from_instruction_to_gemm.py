@@ -364,9 +364,7 @@ def tile_order(rows: int) -> Picture:
         rows=tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8)),
         columns=tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4)),
     )
-    return Picture(
-        f"The first 132 tiles of D, rasterised in bands of {counted(rows, 'row')}", notes, (grid,)
-    )
+    return Picture(f"The first 132 tiles of D, rasterised in bands of {counted(rows, 'row')}", notes, (grid,))
 
 
 #: The rungs that the lesson simulates, with the constants that make them small.
