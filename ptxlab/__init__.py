@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .numerics import models
     from .shapes import walk
     from .simulation import kernel, simulating
+    from .simulator.history.invariant import invariant
+    from .simulator.history.run import Run
     from .simulator.kernel import Kernel as Kernel
 
 __all__ = [
@@ -37,12 +39,14 @@ __all__ = [
     "TARGETS",
     "Instruction",
     "PtxlabError",
+    "Run",
     "Transfer",
     "catalog",
     "compress",
     "dtype",
     "explore",
     "instruction",
+    "invariant",
     "kernel",
     "matmul",
     "measure",
@@ -59,7 +63,9 @@ __all__ = [
 #: What loads its package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "Kernel": "simulator.kernel",
+    "Run": "simulator.history.run",
     "compress": "gemm.compressed",
+    "invariant": "simulator.history.invariant",
     "kernel": "simulation",
     "load_ipython_extension": "jupyter",  # %load_ext ptxlab
     "matmul": "gemm.matmul",

@@ -162,7 +162,7 @@ class Memory:
         self._recent: dict[int, SimulatedBuffer] = {}
         self.observers = tuple(observers)
         self.shared_size = shared
-        self._shared_pitch = -(-shared // 128) * 128
+        self.shared_pitch = -(-shared // 128) * 128
         self.shared = np.zeros(0, dtype=np.uint8)
         self._local_size = 0
         self.local = np.zeros(0, dtype=np.uint8)
@@ -172,7 +172,7 @@ class Memory:
 
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""
-        self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
+        self.shared = np.zeros(blocks * self.shared_pitch, dtype=np.uint8)
         self._cached: dict[tuple[int, object], _CachedAccess] = {}
         self._max_cached = _CACHE_BYTES // (24 * max(lanes, 1))
         self._lanes = lanes
@@ -365,9 +365,9 @@ class Memory:
     def text_at(self, address: int, thread: int = 0) -> bytes:
         """A null-terminated string, in a buffer or in the shared or local memory of a thread."""
         if address >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN:
-            block = thread * self.shared.size // max(self._lanes * self._shared_pitch, 1)
-            start = block * self._shared_pitch + (address & (1 << RANK_SHIFT) - 1)
-            return self.shared[start : (block + 1) * self._shared_pitch].tobytes().split(b"\0")[0]
+            block = thread * self.shared.size // max(self._lanes * self.shared_pitch, 1)
+            start = block * self.shared_pitch + (address & (1 << RANK_SHIFT) - 1)
+            return self.shared[start : (block + 1) * self.shared_pitch].tobytes().split(b"\0")[0]
         if address >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN:
             return self.local_of(thread)[address - LOCAL_WINDOW :].tobytes().split(b"\0")[0]
         buffer = self.buffer_at(address)
@@ -442,7 +442,7 @@ class Memory:
                     fault = f"is {-offset} bytes before the {size} bytes of shared memory begin"
                 self._refuse(request, wrong, fault)
             buffer_accesses = [
-                BufferAccess(chosen, self.shared, addresses + blocks * self._shared_pitch, threads.indices)
+                BufferAccess(chosen, self.shared, addresses + blocks * self.shared_pitch, threads.indices)
             ]
         elif space == "local":
             wrong = (addresses < 0) | (addresses > self._local_size - request.width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -52,6 +52,7 @@ from .simulate import Setup, simulate
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from .history.run import Reduction
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 _DEFAULT_TARGET = "sm_90a"
@@ -340,14 +341,44 @@ class Kernel(Displayed):
         ptx = self.source is self.ptx
         predict = partial(profile, image, setup, code, timing, name=self.title, ptx=ptx)
         try:
-            with _restored(setup.arguments):
+            with restored(setup.arguments):
                 launch = predict()
         except (HazardError, WaitingError) as error:
             if isinstance(error, HazardError) and (error.hazard is None or error.hazard.kind != "deadlock"):
                 raise
-            with _restored(setup.arguments):  # blocks may wait for others that are not in the sample
+            with restored(setup.arguments):  # blocks may wait for others that are not in the sample
                 launch = predict(together=True)
         return replace(launch, source=self.source)
+
+    def reduction(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        output: object = None,
+        rows: Mapping[int, int] | None = None,
+        shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
+        model: str | None = None,
+    ) -> Reduction:
+        """The tree by which each element of an array is made, as a fingerprint; arrays stay as they are.
+
+        Elements of two launches with equal fingerprints have equal bits for all inputs. `output` is the number
+        of the array's argument, from 1; it may be left out if the kernel writes only one. See `ptxlab.Run`.
+
+        >>> import numpy as np, ptxlab
+        >>> text = '__global__ void total(const float* x, float* sum) { *sum = (x[0] + x[1]) + (x[2] + x[3]); }'
+        >>> kernel, x, total = ptxlab.kernel(text), np.ones(4, np.float32), np.zeros(1, np.float32)
+        >>> kernel.reduction(1, 1, x, total)
+        total: 1 element of argument 2, 1 tree; equal fingerprints mean equal bits for all inputs
+        """
+        from .history.run import Run
+
+        run = Run(
+            self, grid, block, *arguments,
+            output=output, rows=rows, shared=shared, cluster=cluster, model=model,
+        )  # fmt: skip
+        return run.reduction()
 
     def occupancy(self, block: int | tuple[int, ...], *, shared: int = 0, chip: str = "H200") -> Occupancy:
         """How many blocks of `block` threads fit on an SM of a chip, and what limits that.
@@ -543,7 +574,7 @@ def _python_origin(function: Function) -> str | None:
 
 
 @contextmanager
-def _restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
+def restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
     """Restore the arrays that a kernel can write, also through tensor maps, afterwards."""
     arrays = []
     for _, value in values_of(arguments):

@@ -310,7 +310,7 @@ def _store(memory: Memory, instruction: PtxInstruction, boxes: _PlacedBoxes, red
     tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
     plain = _are_plain(tensor, starts) & (not reduction)
     for box in np.flatnonzero(~plain).tolist():
-        index, offsets = _elements_inside(tensor, starts[box].tolist(), int(boxes.addresses[box]))
+        index, offsets = elements_inside(tensor, starts[box].tolist(), int(boxes.addresses[box]))
         _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
     for chosen, offsets in _by_offsets(tensor, boxes.addresses, plain):
         chunks = memory.shared.view(CHUNK)[(places[chosen] >> 4)[:, None] + offsets]
@@ -323,7 +323,7 @@ def _store_part(
 ) -> None:
     """A box that reaches beyond its array: the rest of it is not even read from shared memory."""
     tensor, address = box.tensors[int(box.which[0])], int(box.inside[0])
-    index, offsets = _elements_inside(tensor, box.starts[0].tolist(), address)
+    index, offsets = elements_inside(tensor, box.starts[0].tolist(), address)
     if not offsets.size:
         return
     readers = Threads.listed(thread.batch, np.repeat(thread.indices, offsets.size))
@@ -333,7 +333,7 @@ def _store_part(
     _notify(memory, instruction, tensor, box.starts, "write", 0)
 
 
-def _elements_inside(
+def elements_inside(
     tensor: TensorMap, start: list[int], address: int
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
     """The index of the elements of a box inside of its array, and their offsets in shared memory."""

@@ -65,11 +65,11 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
         reads["e"] = read_matrix(metadata, form.e, instruction, context)
         modifiers["selector"] = constant(selector, instruction)
     scale_d = reader(others.pop(0), 1, instruction, context) if others else None
-    modifiers |= _constants(form, others, instruction)
+    modifiers |= trailing_constants(form, others, instruction)
     trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
-    tiles = {"b": _Tile(reader(b, 64, instruction, context), form.b, transposed=trans_b, k_axis=0)}
+    tiles = {"b": Tile(reader(b, 64, instruction, context), form.b, transposed=trans_b, k_axis=0)}
     if not in_registers:
-        tile_of_a = _Tile(reader(a, 64, instruction, context), form.a, transposed=trans_a, k_axis=1)
+        tile_of_a = Tile(reader(a, 64, instruction, context), form.a, transposed=trans_a, k_axis=1)
         tiles = {"a": tile_of_a, **tiles}
     overwrites, accumulates = (
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
@@ -127,7 +127,7 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=_LANES)
 
 
-def _constants(
+def trailing_constants(
     form: Instruction, operands: Sequence[PtxOperand], instruction: PtxInstruction
 ) -> dict[str, int]:
     """The constants after scale-d: signs of A and B if they are floats, then which of them are transposed."""
@@ -225,10 +225,10 @@ class _Accumulator(Deferred):
 
 
 @dataclass(frozen=True)
-class _Tile:
+class Tile:
     """An operand that is a tile in shared memory, named by a descriptor; K is one of its axes."""
 
-    descriptor: Read = field(compare=False)  # the key of `_tile_places` is what follows
+    descriptor: Read = field(compare=False)  # the key of `tile_places` is what follows
     operand: Operand
     transposed: bool
     k_axis: int
@@ -259,7 +259,7 @@ class _Tile:
         key = id(instruction), name, code
         read = machine.tile_reads.get(key)
         if read is None or not read.threads.is_same(threads):
-            read = TileRead.of(threads, *_tile_places(self, code))
+            read = TileRead.of(threads, *tile_places(self, code))
             if key in machine.tile_reads or len(machine.tile_reads) < _MAX_TILE_READS:
                 machine.tile_reads[key] = read
         memory, width = machine.memory, read.width
@@ -299,8 +299,8 @@ class _Tile:
 
 
 @lru_cache(maxsize=256)
-def _tile_places(
-    tile: _Tile, code: int
+def tile_places(
+    tile: Tile, code: int
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
