@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .shapes import walk
     from .simulation import kernel, simulating
     from .simulator.history.invariant import invariant
-    from .simulator.history.run import Run
     from .simulator.kernel import Kernel as Kernel
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "TARGETS",
     "Instruction",
     "PtxlabError",
-    "Run",
     "Transfer",
     "catalog",
     "compress",
@@ -63,7 +61,6 @@ __all__ = [
 #: What loads its package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "Kernel": "simulator.kernel",
-    "Run": "simulator.history.run",
     "compress": "gemm.compressed",
     "invariant": "simulator.history.invariant",
     "kernel": "simulation",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -23,7 +22,6 @@ from ..gpu.kernel_launch import Members, Value, launch_kernel
 from ..gpu.sass import counts_of_listing, disassemble
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
-from ..memory.tensor_maps import MapPointer
 from .cuda_source import compile_cuda
 from .device_memory import SHARED_START
 from .distributed import simulate_on
@@ -31,14 +29,13 @@ from .events import Observer
 from .hazard import HazardError, HazardLog
 from .heap import HEAP_BYTES
 from .launch_arguments import (
-    KernelArgument,
     Pointer,
     Struct,
     as_cluster,
     as_grid,
     as_launch,
     check_arguments,
-    values_of,
+    restored,
 )
 from .launch_threads import LaunchGrid
 from .module_image import ModuleImage
@@ -52,7 +49,7 @@ from .simulate import Setup, simulate
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .history.run import Reduction
+    from .history.run import Reduction, Run
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 _DEFAULT_TARGET = "sm_90a"
@@ -350,6 +347,45 @@ class Kernel(Displayed):
                 launch = predict(together=True)
         return replace(launch, source=self.source)
 
+    def run(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        output: object = None,
+        rows: Mapping[int, int] | None = None,
+        shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
+        model: str | None = None,
+    ) -> Run:
+        """A launch to compare with others, by the tree of operations that makes each element of an array.
+
+        The arguments are those of `simulate`; the launch runs on the simulator when it is asked about, and
+        arrays stay as they are. `output` is the array, or the number of its argument, from 1; it may be left
+        out if the kernel writes only one. Elements of the arguments in `rows`, ``{number: length}``, are
+        known by their place in a row of that length: two rows with the same tree then have the same
+        fingerprint. `model` names the chip whose matrix arithmetic counts.
+
+        >>> import numpy as np, ptxlab
+        >>> text = '__global__ void twice(float* x) { x[threadIdx.x] += x[threadIdx.x]; }'
+        >>> ptxlab.kernel(text).run(1, 32, np.ones(32, np.float32), rows={1: 1}).reduction()
+        twice: 32 elements of argument 1, 1 tree; equal fingerprints mean equal bits for all inputs
+        """
+        from .history.run import Run
+
+        shape = as_launch(self.function, grid, block, shared, cluster)
+        image, setup = self._prepared(shape, arguments)
+        if model is not None and not is_name(model, GENERATIONS):
+            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
+        variables = tuple(image.shared_variables(shape.shared))
+        report = HazardLog(
+            self.source, False, variables, self.source is self.ptx, self.language, self._remark
+        )
+        setup = replace(
+            setup, model=model, resident_blocks=self._resident_blocks(shape, image), report=report
+        )
+        return Run(self.title, image, setup, output, rows)
+
     def reduction(
         self,
         grid: int | tuple[int, ...],
@@ -361,21 +397,18 @@ class Kernel(Displayed):
         cluster: int | tuple[int, ...] | None = None,
         model: str | None = None,
     ) -> Reduction:
-        """The tree by which each element of an array is made, as a fingerprint; arrays stay as they are.
+        """The tree by which each element of an array is made, as a fingerprint; arguments as of `run`.
 
-        Elements of two launches with equal fingerprints have equal bits for all inputs. `output` is the number
-        of the array's argument, from 1; it may be left out if the kernel writes only one. See `ptxlab.Run`.
+        Elements of two launches with equal fingerprints have equal bits for all inputs.
 
         >>> import numpy as np, ptxlab
-        >>> text = '__global__ void total(const float* x, float* sum) { *sum = (x[0] + x[1]) + (x[2] + x[3]); }'
+        >>> text = '__global__ void total(const float* x, float* y) { *y = (x[0] + x[1]) + (x[2] + x[3]); }'
         >>> kernel, x, total = ptxlab.kernel(text), np.ones(4, np.float32), np.zeros(1, np.float32)
         >>> kernel.reduction(1, 1, x, total)
         total: 1 element of argument 2, 1 tree; equal fingerprints mean equal bits for all inputs
         """
-        from .history.run import Run
-
-        run = Run(
-            self, grid, block, *arguments,
+        run = self.run(
+            grid, block, *arguments,
             output=output, rows=rows, shared=shared, cluster=cluster, model=model,
         )  # fmt: skip
         return run.reduction()
@@ -571,23 +604,6 @@ def _python_origin(function: Function) -> str | None:
         return None
     lines = linecache.getlines(file)
     return "".join(lines) if max(place.line for place in places) <= len(lines) else None
-
-
-@contextmanager
-def restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
-    """Restore the arrays that a kernel can write, also through tensor maps, afterwards."""
-    arrays = []
-    for _, value in values_of(arguments):
-        if isinstance(value, Pointer):
-            arrays += [value.memory, *value.reaches]
-        elif isinstance(value, TensorMap | MapPointer):
-            arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
-    copies = [(array, array.copy()) for array in arrays if array.flags.writeable]
-    try:
-        yield
-    finally:
-        for array, before in copies:
-            array[...] = before
 
 
 def _passed(value: Pointer | Value) -> Value:

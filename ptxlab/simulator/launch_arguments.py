@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -72,6 +73,23 @@ def values_of(arguments: Sequence[KernelArgument]) -> Iterator[tuple[str, _Value
             yield argument.number, argument
         else:
             yield f"{number}", argument
+
+
+@contextmanager
+def restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
+    """Restore the arrays that a kernel can write, also through tensor maps, afterwards."""
+    arrays = []
+    for _, value in values_of(arguments):
+        if isinstance(value, Pointer):
+            arrays += [value.memory, *value.reaches]
+        elif isinstance(value, TensorMap | MapPointer):
+            arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
+    copies = [(array, array.copy()) for array in arrays if array.flags.writeable]
+    try:
+        yield
+    finally:
+        for array, before in copies:
+            array[...] = before
 
 
 def as_grid(

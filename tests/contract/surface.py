@@ -154,6 +154,26 @@ def _top() -> Iterator[Call]:
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, chip="H200",
     )  # fmt: skip
+    launch = {
+        "grid": (2, 1), "block": 32, "out": np.zeros(2, dtype=np.float32), "x": 0.5, "output": 1, "rows": {1: 1},
+        "shared": 16, "cluster": 2, "model": "sm_90",
+    }  # fmt: skip
+    yield call(
+        "Kernel.run",
+        lambda grid, block, out, x, output, rows, shared, cluster, model: kernel.run(
+            grid, block, out, x, output=output, rows=rows, shared=shared, cluster=cluster, model=model
+        ),
+        **launch,
+    )
+    yield call(
+        "Kernel.reduction",
+        lambda grid, block, out, x, output, rows, shared, cluster, model: kernel.reduction(
+            grid, block, out, x, output=output, rows=rows, shared=shared, cluster=cluster, model=model
+        ),
+        **launch,
+    )
+    yield call("ptxlab.invariant", ptxlab.invariant, over={"batch": [1, 2]}, rows={1: 2},
+               launch=lambda batch: kernel.run(batch, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
     place = _folder() / "launch.json"
     profile = ptxlab.kernel(_KERNEL).profile(1, 32)
     yield call("Profile.perfetto", profile.perfetto, path=str(place))

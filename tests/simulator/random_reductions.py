@@ -23,7 +23,8 @@ _HEAD = """.version 8.0
 .shared .align 16 .b8 tile[4096];
 ld.param.u64 %d1, [px]; ld.param.u64 %d2, [pw]; ld.param.u64 %d3, [py];
 mov.u32 %r1, %tid.x; mul.wide.u32 %d4, %r1, 16; add.s64 %d5, %d1, %d4; add.s64 %d6, %d2, %d4;
-mul.wide.u32 %d7, %r1, 4; add.s64 %d8, %d3, %d7; shl.b32 %r2, %r1, 4; mov.u32 %r3, tile; add.s32 %r4, %r2, %r3;
+mul.wide.u32 %d7, %r1, 4; add.s64 %d8, %d3, %d7;
+shl.b32 %r2, %r1, 4; mov.u32 %r3, tile; add.s32 %r4, %r2, %r3;
 """
 
 
@@ -31,7 +32,8 @@ class _Writer:
     """The text of one kernel; `kind` is the type of its sums, "f32" or "s32"."""
 
     def __init__(self, rng: random.Random, kind: str) -> None:
-        self.rng, self.kind, self.lines, self.count = rng, kind, [], 10
+        self.rng, self.kind, self.count = rng, kind, 10
+        self.lines: list[str] = []
 
     def new(self) -> str:
         self.count += 1
@@ -51,7 +53,9 @@ class _Writer:
             self.write(f"bar.sync 0; st.shared.v4.b32 [%r4], {{{', '.join(moved)}}}; bar.sync 0;")
             at, space, way = "%r4", "shared", self.rng.choice(("one", "v2", "v4"))
         elif way == "async":
-            self.write(f"bar.sync 0; cp.async.ca.shared.global [%r4], [{base}], 16; cp.async.wait_all; bar.sync 0;")
+            self.write(
+                f"bar.sync 0; cp.async.ca.shared.global [%r4], [{base}], 16; cp.async.wait_all; bar.sync 0;"
+            )
             at, space, way = "%r4", "shared", "v2"
         if way == "one":
             for number, register in enumerate(registers):
@@ -69,14 +73,17 @@ class _Writer:
         way, target = self.rng.choice(("none", "none", "pair", "halves", "shuffle", "bytes")), self.new()
         number = self.count
         if way == "pair":
-            self.write(f"mov.b64 %d{number}, {{{register}, {register}}}; mov.b64 {{{target}, _}}, %d{number};")
+            self.write(
+                f"mov.b64 %d{number}, {{{register}, {register}}}; mov.b64 {{{target}, _}}, %d{number};"
+            )
         elif way == "halves":
             self.write(f"mov.b32 {{%h{number}, %h{number - 1}}}, {register};")
             self.write(f"mov.b32 {target}, {{%h{number}, %h{number - 1}}};")
         elif way == "shuffle":
             self.write(f"shfl.sync.idx.b32 {target}, {register}, %r1, 31, -1;")
         elif way == "bytes":
-            self.write(f"mov.b32 %r{number + 100}, {register}; prmt.b32 %r{number + 100}, %r{number + 100}, 0, 0x3210;")
+            word = f"%r{number + 100}"
+            self.write(f"mov.b32 {word}, {register}; prmt.b32 {word}, {word}, 0, 0x3210;")
             self.write(f"mov.b32 {target}, %r{number + 100};")
         else:
             return register
@@ -118,13 +125,15 @@ class _Writer:
 
 
 def tried(count: int, seed: int = 0) -> Counter[str]:
-    """Random kernels on the same input: how many pairs of trees and bits there are; an error if one is wrong."""
+    """Random kernels on the same input: how many trees and values there are; an error if one is wrong."""
     rng, counts = random.Random(seed), Counter[str]()
     numbers = np.random.default_rng(seed)
     for kind in ("f32", "s32"):
         x, w = numbers.standard_normal((2, 32, _TERMS)).astype(np.float32)
         if kind == "s32":
-            x, w = (numbers.integers(-(2**31), 2**31, (32, _TERMS), dtype=np.int64).astype(np.int32) for _ in "xw")
+            x, w = (
+                numbers.integers(-(2**31), 2**31, (32, _TERMS), dtype=np.int64).astype(np.int32) for _ in "xw"
+            )
         bits: dict[int, tuple[bytes, str]] = {}
         trees: dict[int, dict[bytes, set[int]]] = defaultdict(lambda: defaultdict(set))
         for _ in range(count // 2):

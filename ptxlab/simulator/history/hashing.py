@@ -63,6 +63,11 @@ def of_values(values: NDArray[Any]) -> Hashes:
     return mixed(words)
 
 
+_ZERO = of_values(np.zeros(1, dtype=np.uint8))[0]
+#: The key of sums of integers, in registers, by atomic operations and in matrix products.
+SUM = key_of("integer add")
+
+
 def in_order(key: np.uint64, hashes: list[Any]) -> Hashes:
     """The history of an operation whose operands have places."""
     total = key + hashes[0] * _PLACES[0]
@@ -78,12 +83,19 @@ def product(key: np.uint64, left: Any, right: Any) -> Hashes:
 
 def united(key: np.uint64, left: Any, right: Any) -> Hashes:
     """An operation for which neither order nor grouping matters, such as the addition of integers."""
+    if key == SUM:
+        return joined(key, addends(left) + addends(right))
     return joined(key, members(key, left) + members(key, right))
 
 
 def members(key: np.uint64, hashes: Any) -> Hashes:
     """The sum of the members of what `joined` made, or a single member."""
     return unmixed(hashes ^ key)
+
+
+def addends(hashes: Any) -> Hashes:
+    """As `members` of a sum of integers, of which 0 is none."""
+    return np.where(hashes == _ZERO, np.uint64(0), members(SUM, hashes))
 
 
 def joined(key: np.uint64, sums: Any) -> Hashes:

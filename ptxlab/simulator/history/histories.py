@@ -2,8 +2,8 @@
 
 Copies keep histories: moves, loads and stores, shuffles, `ldmatrix`, bulk copies, packing and unpacking.
 Every other instruction makes a new history of its operands' ones. Where the order of the operands, or of all
-terms, cannot change a bit, the history does not depend on it: a + b, sums of integers, the largest of several,
-the products that a tensor core adds in one step. NaNs count as equal, whatever their payload.
+terms, cannot change a bit, the history does not depend on it: a + b, sums of integers, the largest of
+several, the products that a tensor core adds in one step. NaNs count as equal, whatever their payload.
 
 What data decides besides values (branches, addresses, whether something is stored) is noted: the histories
 are then those of this input's path. So is the free order of atomic operations on floats.
@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ...isa.dtypes import DType
 from ...isa.mma import Instruction
 from ...isa.operand import Operand
+from ...isa.operation import Operation
 from ...isa.transfer import Transfer
 from ...memory import Im2colMap, TensorMap
 from ...numerics.emulate import model_of
 from ...numerics.emulate_transfer import loaded_registers, stored_rows
 from ...numerics.rules import EmulatedThroughF16, Exact, FmaChain, Fused
 from ..deferred import RegisterOperands, WarpgroupOperands, values_of
-from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer, Synchronisation
+from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer
 from ..instructions.matrices import form_of
 from ..instructions.operands import items_of, pair_of
 from ..instructions.tma import elements_inside
@@ -42,11 +42,31 @@ from ..module_image import ModuleImage
 from ..ptx.dataflow import constants
 from ..ptx.opcode_sets import DECIDE
 from ..ptx.ptxas import Contraction, contractions
-from ..ptx.syntax import BUILT_IN, Immediate, Negated, PtxInstruction, PtxOperand, Register, Sink, Vector
-from ..ptx.syntax import type_bits
+from ..ptx.syntax import (
+    BUILT_IN,
+    Immediate,
+    Negated,
+    PtxInstruction,
+    PtxOperand,
+    Register,
+    Vector,
+    type_bits,
+)
 from ..register_file import RegisterFile
 from .hashing import (
-    BYTE, Hashes, in_order, joined, key_of, leaves, members, mixed, of_values, product, united, unmixed,
+    BYTE,
+    SUM,
+    Hashes,
+    addends,
+    in_order,
+    joined,
+    key_of,
+    leaves,
+    members,
+    mixed,
+    of_values,
+    product,
+    united,
 )  # fmt: skip
 
 _PARTS = 16  # of a register, at most
@@ -62,7 +82,7 @@ _INPUT_HALVES = re.compile(r"[usb]16(x2)?|b?f16(x2)?|bf16x2")
 
 @dataclass(frozen=True)
 class InputArray:
-    """An array of the caller: its name in histories, bytes of an element, elements of a row (None: of all)."""
+    """An array of the caller: its name, bytes of an element, elements, and those of a row (None: all)."""
 
     name: str
     itemsize: int
@@ -158,7 +178,9 @@ class Histories(Observer):
         self._constants: dict[str, dict[int, int]] = {}
         self._keys: dict[int, np.uint64] = {}
         names = {part for instruction in image.module.instructions for part in instruction.parts[1:]}
-        names.update(register.type for function in image.module.functions.values() for register in function.registers)
+        names.update(
+            register.type for function in image.module.functions.values() for register in function.registers
+        )
         sizes = [array.itemsize for array in arrays.values()]
         if any(_INPUT_BYTES.fullmatch(name) for name in names):
             sizes.append(1)
@@ -377,6 +399,8 @@ class Histories(Observer):
             return
         if name == "mov":
             self._moved(instruction, threads)
+        elif name == "selp":
+            self._selected(instruction, threads)
         elif name == "shfl":
             self._shuffled(instruction, threads)
         elif name == "movmatrix":
@@ -385,7 +409,9 @@ class Histories(Observer):
             self._reduced(instruction, threads)
         elif name in ("bar", "barrier"):
             raise self._unfollowed(instruction, "a predicate of data at a barrier")
-        elif name not in ("cvt", "shl", "shr", "and", "or", "prmt") or not self._moved_bytes(instruction, threads):
+        elif name not in ("cvt", "shl", "shr", "and", "or", "prmt") or not self._moved_bytes(
+            instruction, threads
+        ):
             self._computed(instruction, threads, carries)
 
     def _unfollowed(self, instruction: PtxInstruction, what: str) -> PtxlabError:
@@ -435,7 +461,9 @@ class Histories(Observer):
         """An instruction whose result is computed, lane by lane."""
         name, kind = instruction.parts[0], instruction.parts[-1]
         destination, *sources = instruction.operands
-        flat = [item for source in sources for item in (source.items if isinstance(source, Vector) else (source,))]
+        flat = [
+            item for source in sources for item in (source.items if isinstance(source, Vector) else (source,))
+        ]
         bits = type_bits(kind) or 64
         fused, places = self._fused(instruction)
         if instruction.index in fused:
@@ -447,6 +475,10 @@ class Histories(Observer):
                 if name == "div" and offset:
                     hashes = mixed(hashes + key_of("reciprocal"))
                 self._write(places[instruction.index] + offset, threads, self._masked(hashes, none, threads))
+        pair = re.fullmatch(r"(b?f16|e4m3|e5m2)x2", instruction.parts[-2]) if name == "cvt" else None
+        if pair and len(flat) == 2 and kind == "f32" and "rs" not in instruction.parts:
+            self._converted_pair(instruction, threads, pair[1])
+            return
         packed = re.fullmatch(r"(b?f16|f32|[us]16)x2", kind)
         if packed and name in _BY_HALVES:
             self._packed(instruction, threads, packed[1])
@@ -462,20 +494,33 @@ class Histories(Observer):
         written = pair_of(destination) if not isinstance(destination, Vector) else destination.items
         for number, target in enumerate(written):
             if isinstance(target, Register):
-                result = made if number == 0 or made is None else np.where(made == 0, made, mixed(made + key_of("second")))
+                result = (
+                    made
+                    if number == 0 or made is None
+                    else np.where(made == 0, made, mixed(made + key_of("second")))
+                )
                 self._write(target.index, threads, result)
         if "cc" in instruction.parts:
-            self._write(self._carry, threads, None if made is None else np.where(made == 0, made, mixed(made + key_of("carry"))))
+            self._write(
+                self._carry,
+                threads,
+                None if made is None else np.where(made == 0, made, mixed(made + key_of("carry"))),
+            )
 
-    def _operation(self, instruction: PtxInstruction, found: list[Any], key: np.uint64 | None = None) -> Hashes:
+    def _operation(
+        self, instruction: PtxInstruction, found: list[Any], key: np.uint64 | None = None
+    ) -> Hashes:
         """The history of a result from those of the operands."""
         name, *qualifiers = instruction.parts
         kind = qualifiers[-1] if qualifiers else ""
         key = self._key(instruction) if key is None else key
         integer = _INTEGER.fullmatch(kind) is not None
-        plain = not {"sat", "cc", "wide", "hi", "relu", "xorsign"} & set(qualifiers) and name in _COMMUTATIVE | _UNITED
+        plain = (
+            not {"sat", "cc", "wide", "hi", "relu", "xorsign"} & set(qualifiers)
+            and name in _COMMUTATIVE | _UNITED
+        )
         if plain and integer and name in _UNITED and len(found) == 2:
-            return united(key_of(f"integer {name}" if name == "add" else f"{name} {kind}"), *found)
+            return united(SUM if name == "add" else key_of(f"{name} {kind}"), *found)
         if plain and not integer and name in ("min", "max"):
             ordered = key_of(".".join(instruction.parts))
             total = members(ordered, found[0])
@@ -484,7 +529,7 @@ class Histories(Observer):
             return joined(ordered, total)
         if integer and plain and name in ("mul", "mad"):  # the low half of a product
             low = mixed(product(key_of("integer product"), found[0], found[1]))
-            return low if len(found) == 2 else united(key_of("integer add"), low, found[2])
+            return low if len(found) == 2 else united(SUM, low, found[2])
         if name in ("fma", "mul", "mad") and "hi" not in qualifiers and "cc" not in qualifiers:
             first = product(key, found[0], found[1])
             return mixed(first) if len(found) == 2 else in_order(key, [first, found[2]])
@@ -509,6 +554,35 @@ class Histories(Observer):
             return np.asarray(hashes)
         return np.where(none, np.uint64(0), hashes)
 
+    def _selected(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """`selp`: a copy of one of two values, unless data decides which."""
+        destination, first, second, predicate = instruction.operands
+        assert isinstance(destination, Register)
+        if not isinstance(predicate, Register) or predicate.index in self._live:
+            self._computed(instruction, threads, False)
+            return
+        holds = self._values(predicate.index, threads)
+        bits = type_bits(instruction.parts[-1]) or 32
+        one, other = (self._granules_of(source, threads, bits) for source in (first, second))
+        parts = [np.where(holds, left, right) for left, right in zip(one, other, strict=True)]
+        self._set(destination.index, threads, parts)
+
+    def _converted_pair(self, instruction: PtxInstruction, threads: Threads, element: str) -> None:
+        """A `cvt` of two values into the halves of a register: two conversions, the second value first."""
+        destination, high, low = instruction.operands
+        assert isinstance(destination, Register)
+        parts = [part for part in instruction.parts[:-2] if part != "rn"]
+        key = key_of(".".join((*parts, element, instruction.parts[-1])))
+        granules: list[Hashes] = []
+        for source in (low, high):
+            history, none = self._operand(source, threads, 32)
+            made = self._masked(in_order(key, [history]), none, threads)
+            self._record(instruction, made, [history], threads)
+            zero = threads.constant(0, np.dtype(np.uint64))
+            each = (type_bits(element) or 8) // 8 // self.granule
+            granules += self._spread(zero if made is None else made, each)
+        self._set(destination.index, threads, granules)
+
     def _packed(self, instruction: PtxInstruction, threads: Threads, element: str) -> None:
         """An operation on both halves of registers: two operations of the halves' type."""
         destination, *sources = instruction.operands
@@ -522,17 +596,23 @@ class Histories(Observer):
             hashes = self._operation(instruction, [history for history, _ in found], key)
             made = self._masked(hashes, *self._nowhere([none for _, none in found]), threads)
             self._record(instruction, made, [history for history, _ in found], threads)
-            results += self._spread(made if made is not None else threads.constant(0, np.dtype(np.uint64)), size // self.granule)
+            results += self._spread(
+                made if made is not None else threads.constant(0, np.dtype(np.uint64)), size // self.granule
+            )
         self._set(destination.index, threads, results)
 
     def _elements(
-        self, operand: PtxOperand, threads: Threads, bits: int, words: Callable[[], NDArray[Any]] | None = None
+        self,
+        operand: PtxOperand,
+        threads: Threads,
+        bits: int,
+        words: Callable[[], NDArray[Any]] | None = None,
     ) -> list[tuple[Any, Any]]:
         """As `_operand`, for each element of a register; `words` gives its values if it has others by now."""
         if not isinstance(operand, Register):
-            value = operand.value if isinstance(operand, Immediate) else 0
+            number = operand.value if isinstance(operand, Immediate) else 0
             return [
-                (of_values(np.array([value >> shift & (1 << bits) - 1], dtype=np.uint64))[0], True)
+                (of_values(np.array([number >> shift & (1 << bits) - 1], dtype=np.uint64))[0], True)
                 for shift in range(0, 64, bits)
             ]
         width = type_bits(operand.type) or 32
@@ -566,6 +646,7 @@ class Histories(Observer):
         parts = self._parts(operand.index, threads, width // 8 // self.granule)
         result: list[tuple[Any, Any]] = []
         for element in range(width // bits):
+
             def granule(part: int, element: int = element) -> NDArray[Any]:
                 word = np.ascontiguousarray(value(element))
                 return word.view(UNSIGNED[8 * self.granule])[part::count]
@@ -601,7 +682,12 @@ class Histories(Observer):
         self._write(destination.index, threads, made)
 
     def _record(
-        self, instruction: PtxInstruction, made: Hashes | None, operands: list[Any], threads: Threads, kind: str = ""
+        self,
+        instruction: PtxInstruction,
+        made: Hashes | None,
+        operands: list[Any],
+        threads: Threads,
+        kind: str = "",
     ) -> None:
         if self._records is not None and made is not None:
             self._records.append(Record(instruction, kind or instruction.parts[0], made, operands))
@@ -623,7 +709,11 @@ class Histories(Observer):
     def _moved(self, instruction: PtxInstruction, threads: Threads) -> None:
         destination, source = instruction.operands
         bits = type_bits(instruction.parts[-1]) or 32
-        if isinstance(destination, Register) and isinstance(source, Register) and source.index not in self._split:
+        if (
+            isinstance(destination, Register)
+            and isinstance(source, Register)
+            and source.index not in self._split
+        ):
             self._write(destination.index, threads, self._whole(source.index, threads))
             return
         parts = self._granules_of(source, threads, bits)
@@ -676,7 +766,11 @@ class Histories(Observer):
             masks = [amount.value >> unit * part & (1 << unit) - 1 for part in range(count)]
             if any(mask not in (0, (1 << unit) - 1) for mask in masks):
                 return False
-            self._set(destination.index, threads, [part if mask else zero for part, mask in zip(parts, masks, strict=True)])
+            self._set(
+                destination.index,
+                threads,
+                [part if mask else zero for part, mask in zip(parts, masks, strict=True)],
+            )
             return True
         if amount.value % unit or not 0 < amount.value < unit * count or qualifiers[-1][0] == "s":
             return False
@@ -729,14 +823,14 @@ class Histories(Observer):
     def _reduced(self, instruction: PtxInstruction, threads: Threads) -> None:
         """`redux`, `vote` and `match`: what the lanes of a warp have together."""
         destination, source, *_ = instruction.operands
-        hashes, none = self._operand(source, threads)
+        hashes, _ = self._operand(source, threads)
         hashes = np.broadcast_to(hashes, (threads.count,))
         kind = next((part for part in instruction.parts if part in _UNITED), "")
         key = key_of(".".join(part for part in instruction.parts if part != "sync"))
         if kind and instruction.parts[0] == "redux":
             type_name = instruction.parts[-1]
-            key = key_of(f"integer {kind}" if kind == "add" else f"{kind} {type_name}")
-            terms = members(key, hashes)
+            key = SUM if kind == "add" else key_of(f"{kind} {type_name}")
+            terms = addends(hashes) if kind == "add" else members(key, hashes)
         else:
             terms = mixed(hashes + threads.take(self._batch.lane).astype(np.uint64) * BYTE)
         rows = threads.spread(terms).reshape(-1, 32).sum(axis=1, dtype=np.uint64)
@@ -796,7 +890,11 @@ class Histories(Observer):
         """Loads and stores copy histories."""
         instruction, parts = access.instruction, access.instruction.parts
         name = parts[0]
-        if name in ("mbarrier", "fence", "tensormap", "clusterlaunchcontrol") or parts[:3] == ("cp", "async", "mbarrier"):
+        if name in ("mbarrier", "fence", "tensormap", "clusterlaunchcontrol") or parts[:3] == (
+            "cp",
+            "async",
+            "mbarrier",
+        ):
             return
         if name == "cp" and "bulk" in parts and access.proxy != "async":
             return  # an update of an mbarrier
@@ -912,9 +1010,17 @@ class Histories(Observer):
         """TMA: boxes between an array and shared memory."""
         array = tensor.array
         plain = isinstance(array, np.ndarray) and array.flags.c_contiguous
-        if not plain or isinstance(tensor, Im2colMap) or "reduce" in instruction.parts or len(self._boxes) != 1 or len(self._boxes[0]) != len(starts):
+        if (
+            not plain
+            or isinstance(tensor, Im2colMap)
+            or "reduce" in instruction.parts
+            or len(self._boxes) != 1
+            or len(self._boxes[0]) != len(starts)
+        ):
             self._boxes = []
-            raise self._unfollowed(instruction, "boxes of im2col, of reductions, of several maps or of parts of an array")
+            raise self._unfollowed(
+                instruction, "boxes of im2col, of reductions, of several maps or of parts of an array"
+            )
         places, self._boxes = self._boxes[0], []
         address = array.ctypes.data
         if address not in self._arrays:
@@ -986,7 +1092,10 @@ class Histories(Observer):
         values = items_of(operands[1])
         if len(values) > 1 or (name == "atom" and isinstance(instruction.operands[0], Vector)):
             raise self._unfollowed(instruction, "atomic operations on vectors")
-        found = [self._operand(operand, threads, type_bits(type_name) or 64) for operand in (values[0], *operands[2:3])]
+        found = [
+            self._operand(operand, threads, type_bits(type_name) or 64)
+            for operand in (values[0], *operands[2:3])
+        ]
         is_data = any(none is not True for _, none in found)
         if part.buffer is not None:
             self.written.add(part.data.ctypes.data)
@@ -1009,7 +1118,7 @@ class Histories(Observer):
         old = self._combined([shadow[places + step] for step in range(count)], value)
         old = np.where(old == 0, of_values(words[places * self.granule // access.width]), old)
         integer = _INTEGER.fullmatch(type_name) is not None
-        key = key_of(f"integer {kind}" if integer and kind == "add" else f"{kind} {type_name}")
+        key = SUM if integer and kind == "add" else key_of(f"{kind} {type_name}")
         free = kind not in _UNITED or (not integer and kind == "add")
         if free and kind == "add":
             key = self._key(instruction)
@@ -1024,8 +1133,9 @@ class Histories(Observer):
             read = mixed(old + self._key(instruction))[which]
             self._write(destination.index, Threads(self._batch, part.threads), read)
         if kind in _UNITED:
-            totals = members(key, old)
-            np.add.at(totals, which, members(key, term))
+            own = addends if key == SUM else partial(members, key)
+            totals = own(old)
+            np.add.at(totals, which, own(term))
             new = joined(key, totals)
         else:
             new = old
@@ -1038,10 +1148,12 @@ class Histories(Observer):
     # -- matrices --------------------------------------------------------------------------------------------
 
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
-        """Matrix products: the terms that the chip adds in one step are a set, the steps follow each other."""
-        form, modifiers = operands.ins, getattr(operands, "modifiers")
+        """Matrix products: terms that the chip adds in one step are a set, the steps follow each other."""
+        form = operands.ins
         if not isinstance(form, Instruction):
             raise self._unfollowed(instruction, instruction.opcode)
+        assert isinstance(operands, RegisterOperands | WarpgroupOperands | Operation)
+        modifiers = operands.modifiers
         group = 128 if instruction.parts[0] == "wgmma" else 32
         d, a, b, *others = instruction.operands
         flow = self._plans.flow(instruction)
@@ -1082,8 +1194,8 @@ class Histories(Observer):
         plain = form.structure is None and form.scale_a is None and form.mma_count == 1 and not form.bit_op
         k = left.shape[-1]
         if plain and isinstance(rule, Exact) and not form.satfinite:
-            key, pairs = key_of("integer add"), key_of(f"product {types}")
-            return joined(key, members(key, c) + np.matmul(left + pairs, right + pairs)), [range(k)]
+            pairs = key_of(f"product {types}")
+            return joined(SUM, addends(c) + np.matmul(left + pairs, right + pairs)), [range(k)]
         if plain and isinstance(rule, FmaChain):
             key = key_of(f"fma.{form.rounding or 'rn'}.f64".replace(".rn", ""))
             for column in range(k):
@@ -1151,7 +1263,9 @@ class Histories(Observer):
             stacked[:, number] = column
         return stacked.reshape(-1, group * len(columns))[:, _places_of(operand)].reshape(-1, *operand.shape)
 
-    def _set_product(self, items: Sequence[PtxOperand], operand: Operand, threads: Threads, total: Hashes) -> None:
+    def _set_product(
+        self, items: Sequence[PtxOperand], operand: Operand, threads: Threads, total: Hashes
+    ) -> None:
         assert operand.layout is not None
         coordinates = operand.layout.coords()
         elements = total[:, coordinates[..., 0], coordinates[..., 1]].reshape(threads.count, len(items), -1)
@@ -1163,10 +1277,17 @@ class Histories(Observer):
             if len(columns) == 1:
                 self._write(item.index, threads, columns[0])
             else:
-                self._write_parts(item.index, threads, [part for column in columns for part in self._spread(column, count)])
+                self._write_parts(
+                    item.index, threads, [part for column in columns for part in self._spread(column, count)]
+                )
 
     def _tile(
-        self, instruction: PtxInstruction, form: Instruction, name: str, descriptor: PtxOperand, threads: Threads
+        self,
+        instruction: PtxInstruction,
+        form: Instruction,
+        name: str,
+        descriptor: PtxOperand,
+        threads: Threads,
     ) -> Hashes:
         """The histories of a tile in shared memory, as `wgmma` reads it."""
         operand = form.a if name == "a" else form.b
@@ -1188,12 +1309,14 @@ class Histories(Observer):
             if beside is None:
                 granules = np.zeros((len(chosen), chunks.shape[1] * per_chunk), dtype=np.uint64)
             else:
-                granules = beside[(chunks[..., None] * per_chunk + np.arange(per_chunk)).reshape(len(chosen), -1)]
+                granules = beside[
+                    (chunks[..., None] * per_chunk + np.arange(per_chunk)).reshape(len(chosen), -1)
+                ]
             count = bits // 8 // self.granule
             if count > 1:
                 parts = [granules[:, part::count] for part in range(count)]
-                words = bytes_.view(UNSIGNED[8 * self.granule])
-                granules = self._combined(parts, lambda part: words[:, part::count])
+                words = [bytes_.view(UNSIGNED[8 * self.granule])[:, part::count] for part in range(count)]
+                granules = self._combined(parts, words.__getitem__)
             values = bytes_.view(UNSIGNED[bits])
             if not granules.all():
                 granules = np.where(granules == 0, of_values(values), granules)

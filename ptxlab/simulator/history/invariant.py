@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..._util.arguments import is_a
 from ...errors import PtxlabError, counted, listing, quoted
-from .run import Reduction, Run
+from .run import Reduction, Run, checked_rows
 
 _Place = tuple[str, Any, int]  # of a row: parameter, its value, and the row
 
@@ -20,8 +20,8 @@ _Place = tuple[str, Any, int]  # of a row: parameter, its value, and the row
 class Invariance:
     """Whether the tree of every row is the same for all values of a parameter; true if it is.
 
-    `scope` is that of `Reduction`: what the same tree proves. `parts` are the first two rows whose trees differ,
-    each as (parameter, value, row), with `column`.
+    `scope` is that of `Reduction`: what the same tree proves. `parts` are the first two rows whose trees
+    differ, each as (parameter, value, row), in `column`.
     """
 
     parameter: str
@@ -58,8 +58,8 @@ def invariant(
 ) -> Invariance:
     """Whether each row is computed by the same tree, whatever else is in the launch.
 
-    `launch` returns a `ptxlab.Run` for a value of the parameter in `over`. Arrays whose size is a multiple of
-    the value, the same for all values, are taken to have that many rows; `rows` says otherwise:
+    `launch` returns a run, of `Kernel.run`, for a value of the parameter in `over`. Arrays whose size is a
+    multiple of the value, the same for all values, are taken to have that many rows; `rows` says otherwise:
     ``{number of an argument: length of its rows}``. An output without rows is compared as a whole.
 
     >>> import numpy as np, ptxlab
@@ -70,23 +70,23 @@ def invariant(
     ... }'''
     >>> kernel = ptxlab.kernel(text)
     >>> def launch(batch):
-    ...     return ptxlab.Run(kernel, 1, batch, np.zeros((batch, 8), np.float32), np.zeros(batch, np.float32))
+    ...     return kernel.run(1, batch, np.zeros((batch, 8), np.float32), np.zeros(batch, np.float32))
     >>> ptxlab.invariant(launch, over={"batch": [1, 2, 7]})
     invariant: the tree of every row is the same for batch = 1, 2, 7 (10 rows)
     """
     if not callable(launch):
-        raise PtxlabError(f"launch={quoted(launch)}: it is a function that returns a ptxlab.Run")
+        raise PtxlabError(f"launch={quoted(launch)}: it is a function that returns kernel.run(...)")
     if not is_a(over, dict) or len(over) != 1:
-        raise PtxlabError(f'over={quoted(over)}: it is one parameter and its values, such as {{"batch": [1, 7]}}')
+        example = '{"batch": [1, 7]}'
+        raise PtxlabError(f"over={quoted(over)}: it is one parameter and its values, such as {example}")
     ((parameter, values),) = over.items()
-    values = list(values)
-    if not values:
-        raise PtxlabError(f"over={quoted(over)}: {parameter} has no values")
+    if not is_a(values, list, tuple, range) or not len(values):
+        raise PtxlabError(f"over={quoted(over)}: {quoted(parameter)} has a list of values")
     runs = [launch(value) for value in values]
     for run in runs:
         if not isinstance(run, Run):
-            raise PtxlabError(f"launch returns {quoted(run)}: it returns a ptxlab.Run")
-    lengths = dict(rows or {})
+            raise PtxlabError(f"launch returns {quoted(run)}: it returns kernel.run(...)")
+    lengths = checked_rows(rows)
     for name in runs[0].arrays:
         sizes = {_row_length(run, name, value) for run, value in zip(runs, values, strict=True)}
         if name.isdecimal() and len(sizes) == 1 and len(values) > 1 and (length := sizes.pop()):
@@ -97,12 +97,13 @@ def invariant(
     parts, column, count = None, 0, 0
     for run, value in zip(runs, values, strict=True):
         run.rows |= {number: length for number, length in lengths.items() if number not in run.rows}
+        run.check_rows()
         reduction = run.reduction(check=True)
         scopes.add(reduction.scope)
         reasons |= dict.fromkeys(_reasons(reduction))
         prints = reduction.fingerprints.reshape(-1)
-        length = lengths.get(int(reduction.output)) if reduction.output.isdecimal() else None
-        table = prints.reshape(-1, prints.size if length is None else length)
+        number = int(reduction.output) if reduction.output.isdecimal() else 0
+        table = prints.reshape(-1, lengths.get(number, prints.size))
         count += len(table)
         for row, trees in enumerate(table):
             found = _first_other(first, trees, (parameter, value, row))

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.arguments import as_int, is_a, is_name
+from ..._util.arguments import as_int, is_a
 from ...errors import PtxlabError, counted, listing, quoted
-from ...isa.targets import GENERATIONS
 from ...memory import TensorMap
 from ...memory.tensor_maps import MapPointer
-from ..hazard import Hazard, HazardLog
-from ..launch_arguments import Pointer, as_launch, values_of
+from ..hazard import Hazard
+from ..launch_arguments import Pointer, restored, values_of
+from ..module_image import ModuleImage
 from ..simulate import Setup, simulate
 from .histories import Histories, InputArray, Note, Record
-
-if TYPE_CHECKING:
-    from ..kernel import Kernel
-    from ..module_image import ModuleImage
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +40,7 @@ class Reduction:
 
     @property
     def scope(self) -> str:
-        """What equal fingerprints prove: "all inputs", "this path" (data decides) or "no run" (chance does)."""
+        """What they prove: "all inputs", "this path", where data decides, or "no run", where chance does."""
         if self.hazards or any(note.kind == "order" for note in self.notes):
             return "no run"
         return "this path" if self.notes else "all inputs"
@@ -57,7 +54,8 @@ class Reduction:
 
     def __repr__(self) -> str:
         count = len(np.unique(self.fingerprints))
-        trees = f"{counted(self.fingerprints.size, 'element')} of argument {self.output}, {counted(count, 'tree')}"
+        elements = counted(self.fingerprints.size, "element")
+        trees = f"{elements} of argument {self.output}, {counted(count, 'tree')}"
         reasons = [note.text for note in self.notes] + [str(hazard) for hazard in self.hazards]
         scope = {
             "all inputs": "equal fingerprints mean equal bits for all inputs",
@@ -67,46 +65,29 @@ class Reduction:
         return f"{self.title}: {trees}; {scope}"
 
 
+def checked_rows(rows: Mapping[int, int] | None) -> dict[int, int]:
+    """Lengths of rows, by the number of an argument."""
+    if rows is None:
+        return {}
+    if not is_a(rows, dict):
+        raise PtxlabError(f"rows={quoted(rows)}: it takes {{number of an argument: length of its rows}}")
+    lengths = {as_int(number, "rows"): as_int(length, "rows") for number, length in rows.items()}
+    if any(length < 1 for length in lengths.values()):
+        raise PtxlabError(f"rows={quoted(rows)}: a row has at least one element")
+    return lengths
+
+
 class Run:
-    """A launch to compare with others, by the trees of what it writes; it runs on the simulator.
+    """A launch to compare with others; `Kernel.run` makes one.
 
-    Arguments as of `Kernel.simulate`; arrays stay as they are. `output` is the number of the argument that is
-    compared, from 1, or the array itself; it may be left out if the kernel writes only one. Elements of the
-    arguments in `rows`, ``{number: length}``, are known by their place in a row of that length: two rows with
-    the same tree then have the same fingerprint.
-
-    >>> import numpy as np, ptxlab
-    >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] += x[threadIdx.x]; }'
-    >>> run = ptxlab.Run(ptxlab.kernel(text), 1, 32, np.ones(32, np.float32), rows={1: 1})
-    >>> run.reduction()
-    twice: 32 elements of argument 1, 1 tree; equal fingerprints mean equal bits for all inputs
+    `arrays` are its arrays, by the number of their argument.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        grid: int | tuple[int, ...],
-        block: int | tuple[int, ...],
-        *arguments: object,
-        output: object = None,
-        rows: Mapping[int, int] | None = None,
-        shared: int = 0,
-        cluster: int | tuple[int, ...] | None = None,
-        model: str | None = None,
+        self, title: str, image: ModuleImage, setup: Setup, output: object, rows: Mapping[int, int] | None
     ) -> None:
-        from ..kernel import Kernel
-
-        if not isinstance(kernel, Kernel):
-            raise PtxlabError(f"kernel={quoted(kernel)}: ptxlab.kernel makes one")
-        if model is not None and not is_name(model, GENERATIONS):
-            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
-        if rows is not None and not is_a(rows, dict):
-            raise PtxlabError(f"rows={quoted(rows)}: it takes {{number of an argument: length of its rows}}")
-        self.kernel, self.arguments, self.model = kernel, arguments, model
-        self.shape = as_launch(kernel.function, grid, block, shared, cluster)
-        image, setup = kernel._prepared(self.shape, arguments)
-        self._image: ModuleImage = image
-        self._setup: Setup = replace(setup, model=model)
+        self.title = title
+        self._image, self._setup = image, setup
         self.arrays: dict[str, NDArray[Any]] = {}
         for name, value in values_of(setup.arguments):
             if isinstance(value, Pointer):
@@ -115,12 +96,16 @@ class Run:
                 tensor = value if isinstance(value, TensorMap) else value.tensor
                 if isinstance(tensor.array, np.ndarray):
                     self.arrays[name] = tensor.array
-        self.rows = {as_int(key, "rows"): as_int(length, "rows") for key, length in (rows or {}).items()}
-        for number, length in self.rows.items():
-            if str(number) not in self.arrays or length < 1:
-                raise PtxlabError(f"rows={{{number}: {length}}}: argument {number} is no array with such rows")
+        self.rows = checked_rows(rows)
+        self.check_rows()
         self._output = None if output is None else self._as_output(output)
         self._reduction: Reduction | None = None
+
+    def check_rows(self) -> None:
+        """Refuse rows of what is no array."""
+        for number, length in self.rows.items():
+            if str(number) not in self.arrays or self.arrays[str(number)].size % length:
+                raise PtxlabError(f"rows={{{number}: {length}}}: argument {number} is no array with such rows")
 
     def _as_output(self, output: object) -> str:
         if is_a(output, np.ndarray):
@@ -129,8 +114,8 @@ class Run:
             names = [str(as_int(output, "output"))]
         if not names or names[0] not in self.arrays:
             raise PtxlabError(
-                f"output={quoted(output)}: it is the number of an argument, from 1, or the array itself; arrays "
-                f"are {listing(list(self.arrays))}"
+                f"output={quoted(output)}: it is the number of an argument, from 1, or the array itself; "
+                f"arrays are {listing(list(self.arrays))}"
             )
         return names[0]
 
@@ -138,38 +123,33 @@ class Run:
         self, names: Mapping[str, str], records: list[Record] | None = None, check: bool = False
     ) -> tuple[Histories, dict[str, NDArray[Any]], tuple[Hazard, ...]]:
         """Run with histories: the observer, all arrays as the launch leaves them, and races."""
-        from ..kernel import restored
-
         arrays: dict[int, InputArray] = {}
         for name, array in self.arrays.items():
             size = array.itemsize if array.itemsize in (1, 2, 4, 8) else 1
             row = self.rows.get(int(name)) if name.isdecimal() else None
             known = InputArray(names.get(name, name), size, array.nbytes // size, row)
             arrays.setdefault(array.ctypes.data, known)
-        histories = Histories(self._image, arrays, self.model, records)
-        kernel, image = self.kernel, self._image
-        variables = tuple(image.shared_variables(self.shape.shared))
-        report = HazardLog(kernel.source, False, variables, kernel.source is kernel.ptx, kernel.language, "")
-        setup = replace(self._setup, report=report if check else None)
-        setup = replace(setup, resident_blocks=kernel._resident_blocks(self.shape, image))
+        histories = Histories(self._image, arrays, self._setup.model, records)
+        setup = self._setup
+        report = copy.deepcopy(setup.report) if check else None
+        setup = replace(setup, report=report)
         with restored(setup.arguments):
-            simulate(image, setup, [histories], show=False)
+            simulate(self._image, setup, [histories], show=False)
             after = {name: array.copy() for name, array in self.arrays.items()}
-        races = tuple(hazard for hazard in report.hazards if hazard.kind in ("race", "narrow scope"))
-        return histories, after, races if check else ()
+        hazards = [] if report is None else report.hazards
+        races = tuple(hazard for hazard in hazards if hazard.kind in ("race", "narrow scope"))
+        return histories, after, races
 
     def reduction(self, *, check: bool = False, names: Mapping[str, str] | None = None) -> Reduction:
-        """The fingerprints of the output; `check` looks for races, too. `names` are other names of arguments."""
+        """The fingerprints of the output; `check` looks for races, too. `names` rename arguments."""
         if self._reduction is not None and not check and names is None:
             return self._reduction
-        histories, after, races = self._traced(names or {})
-        if check:
-            races = self._traced(names or {}, check=True)[2]
+        histories, after, races = self._traced(names or {}, check=check)
         output = self._output or self._only_output(histories)
         array = self.arrays[output]
         prints = histories.fingerprints(array.ctypes.data, after[output])
         notes = tuple(histories.notes.values())
-        reduction = Reduction(self.kernel.title, output, prints, after[output], notes, races)
+        reduction = Reduction(self.title, output, prints, after[output], notes, races)
         if names is None:
             self._reduction = reduction
         return reduction
@@ -178,6 +158,6 @@ class Run:
         written = [name for name, array in self.arrays.items() if array.ctypes.data in histories.written]
         if len(written) != 1:
             found = f"arguments {listing(written)}" if written else "none of its arrays"
-            raise PtxlabError(f"{self.kernel.title} writes {found}: say which one counts, output=number")
+            raise PtxlabError(f"{self.title} writes {found}: say which one counts, output=number")
         self._output = written[0]
         return written[0]

@@ -299,9 +299,7 @@ class Tile:
 
 
 @lru_cache(maxsize=256)
-def tile_places(
-    tile: Tile, code: int
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
+def tile_places(tile: Tile, code: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
     Returns the addresses of its spans, their bytes, the warp that multiplies each (-1 for several), and the

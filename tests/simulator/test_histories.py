@@ -1,0 +1,180 @@
+"""Fingerprints of the trees that make results: `Kernel.reduction` and `ptxlab.invariant`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+
+from .random_reductions import tried
+
+_KERNELS = Path(__file__).parent.parent / "kernels"
+_F = np.float32
+
+_SUMS = """
+#include <cuda_fp16.h>
+extern "C" __global__ void split(const float* x, float* y, int K, int parts) {
+  int n = K / parts; float t = 0;
+  for (int k = blockIdx.y * n; k < (blockIdx.y + 1) * n; ++k) t += x[blockIdx.x * K + k];
+  if (parts == 1) y[blockIdx.x] = t; else atomicAdd(&y[blockIdx.x], t);
+}
+extern "C" __global__ void integers(const int* x, int* y, int K, int parts) {
+  int n = K / parts, t = 0;
+  for (int k = blockIdx.y * n; k < (blockIdx.y + 1) * n; ++k) t += x[blockIdx.x * K + k];
+  atomicAdd(&y[blockIdx.x], t);
+}
+extern "C" __global__ void by_batch(const float* x, float* y, int K, int batch) {
+  float t = 0, u = 0;
+  if (batch < 4) for (int k = 0; k < K; ++k) t += x[blockIdx.x * K + k];
+  else for (int k = 0; k < K; k += 2) { t += x[blockIdx.x * K + k]; u += x[blockIdx.x * K + k + 1]; }
+  y[blockIdx.x] = t + u;
+}
+extern "C" __global__ void branch(const float* x, float* y) {
+  float v = x[threadIdx.x];
+  if (v < 0) { for (int k = 0; k < 3; ++k) v = v * v + 1; y[threadIdx.x + 32] = v; }
+  y[threadIdx.x] = v * 2;
+}
+extern "C" __global__ void gather(const float* x, const int* index, float* y) { *y = x[*index]; }
+extern "C" __global__ void race(const float* x, float* y) { y[0] += x[blockIdx.x]; }
+extern "C" __global__ void swapped(const __half2* x, __half2* y) {
+  __half2 a = x[threadIdx.x];
+  y[threadIdx.x] = __hadd2(a, __halves2half2(__high2half(a), __low2half(a)));
+}
+"""
+
+
+def _of(name: str) -> ptxlab.Kernel:
+    return ptxlab.kernel(_SUMS, name)
+
+
+def _split(parts: int, rows: int = 2) -> Any:
+    return _of("split").run((rows, parts), 1, np.ones((rows, 8), _F), np.zeros(rows, _F), 8, parts)
+
+
+def _sum(expression: str, options: tuple[str, ...] = ()) -> int:
+    text = f"__global__ void sum(const float* x, float* y) {{ *y = {expression}; }}"
+    kernel = ptxlab.kernel(text, options=options)
+    return int(kernel.reduction(1, 1, np.ones(8, _F), np.zeros(1, _F)).fingerprints[0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("x[0] + x[1]", "x[1] + x[0]", True),
+        ("(x[0] + x[1]) + x[2]", "x[0] + (x[1] + x[2])", False),
+        ("(x[0] + x[1]) + x[2]", "x[2] + (x[1] + x[0])", True),
+        ("x[0] - x[1]", "x[1] - x[0]", False),
+        ("fmaxf(fmaxf(x[0], x[1]), x[2])", "fmaxf(x[0], fmaxf(x[2], x[1]))", True),
+        ("fmaxf(x[0], x[1])", "fminf(x[0], x[1])", False),
+        ("fminf(fmaxf(x[0], x[1]), x[2])", "fmaxf(fminf(x[0], x[2]), x[1])", False),
+        ("fmaf(x[0], x[1], x[2])", "fmaf(x[1], x[0], x[2])", True),
+        ("fmaf(x[0], x[1], x[2])", "fmaf(x[0], x[2], x[1])", False),
+        ("fmaf(x[0], x[1], x[2])", "x[0] * x[1] + x[2]", True),
+        ("fmaf(x[0], x[1], x[2])", "__fadd_rn(__fmul_rn(x[0], x[1]), x[2])", False),
+        ("x[2] - x[0] * x[1]", "__fsub_rn(x[2], __fmul_rn(x[0], x[1]))", False),
+        ("x[0] * 2", "x[0] * 3", False),
+        ("__expf(x[0])", "expf(x[0])", False),
+        ("__fadd_rz(x[0], x[1])", "x[0] + x[1]", False),
+    ],
+)
+def test_expressions(one: str, other: str, same: bool) -> None:
+    assert (_sum(one) == _sum(other)) == same
+
+
+def test_contraction_and_flushing_are_options() -> None:
+    product = "x[0] * x[1] + x[2]"
+    assert _sum(product) != _sum(product, ("-fmad=false",))
+    assert _sum("x[0] + x[1]") != _sum("x[0] + x[1]", ("-ftz=true",))
+
+
+def test_halves_keep_their_own_histories() -> None:
+    """low + high and high + low are one sum; with other halves it is another one."""
+    x, y = np.ones(64, np.float16), np.zeros(64, np.float16)
+    reduction = _of("swapped").reduction(1, 32, x, y)
+    trees = reduction.fingerprints.reshape(32, 2)
+    assert (trees[:, 0] == trees[:, 1]).all() and len(np.unique(trees)) == 32
+
+
+def test_kernels_of_different_instructions_are_proven_equal() -> None:
+    """ldmatrix and mma against TMA and wgmma: an H200 adds 16 products in one step in both."""
+    size = 128
+    A, B = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float16).view(np.uint16)
+    D = np.zeros((size, size), _F)
+    first, second = (
+        ptxlab.kernel((_KERNELS / name).read_text(encoding="utf-8"), "gemm")
+        for name in ("gemm_mma_swizzled.cu", "gemm_wgmma_tma.cu")
+    )
+    by_warps = first.reduction((2, 2), 128, A, B, D, size, size, size)
+    maps = [ptxlab.tensor_map(matrix, (64, 64), swizzle=128) for matrix in (A, B)]
+    by_groups = second.reduction((2, 2), 256, *maps, D, size, size, shared=32768)
+    assert by_warps == by_groups and by_warps.scope == by_groups.scope == "all inputs"
+    assert np.array_equal(by_warps.values, by_groups.values) and not D.any()
+    assert len(np.unique(by_warps.fingerprints)) == size * size
+    ampere = first.reduction((2, 2), 128, A, B, D, size, size, size, model="sm_80")
+    assert not (ampere.fingerprints == by_warps.fingerprints).any()  # steps of 8 products
+
+
+def test_what_chance_and_data_decide_is_said() -> None:
+    assert _split(1).reduction().scope == "all inputs"
+    assert "in no fixed order" in repr(_split(2).reduction()) and _split(2).reduction().scope == "no run"
+    x = np.linspace(-1, 1, 32, dtype=_F)
+    branch = _of("branch").reduction(1, 32, x, np.zeros(64, _F))
+    assert branch.scope == "this path" and "branches on data" in repr(branch)
+    gather = _of("gather").reduction(1, 1, x, np.array([3], np.int32), np.zeros(1, _F))
+    assert gather.scope == "this path" and "takes an address from data" in repr(gather)
+
+
+def test_integers_have_no_order() -> None:
+    """Sums of integers are the same set of terms, by however many blocks."""
+    x = np.ones((2, 8), np.int32)
+    runs = [_of("integers").run((2, parts), 1, x, np.zeros(2, np.int32), 8, parts) for parts in (1, 2, 4)]
+    reductions = [run.reduction() for run in runs]
+    assert all(reduction == reductions[0] for reduction in reductions)
+    assert {reduction.scope for reduction in reductions} == {"all inputs"}
+
+
+def test_invariance() -> None:
+    def launch(batch: int) -> Any:
+        x, y = np.ones((batch, 8), _F), np.zeros(batch, _F)
+        return _of("by_batch").run(batch, 1, x, y, 8, batch)
+
+    same = ptxlab.invariant(launch, over={"batch": [1, 2, 3]})
+    assert same and same.rows == 6 and "invariant: the tree of every row is the same" in repr(same)
+    parted = ptxlab.invariant(launch, over={"batch": [1, 2, 7]})
+    assert not parted and parted.parts == (("batch", 7, 0), ("batch", 1, 0))
+    free = ptxlab.invariant(lambda batch: _split(2, batch), over={"batch": [1, 2]})
+    assert not free and "atom" in repr(free)
+    race = ptxlab.invariant(
+        lambda blocks: _of("race").run(blocks, 1, np.ones(blocks, _F), np.zeros(1, _F)),
+        over={"blocks": [2, 3]},
+    )
+    assert not race and race.scope == "no run" and "nothing orders them" in repr(race)
+
+
+def test_random_kernels() -> None:
+    """Equal fingerprints have equal bits; the command of the module tries 10,000."""
+    counts = tried(120, seed=7)
+    assert counts["kernels"] == 120 and counts["elements with a known tree"] > 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "sentence"),
+    [
+        ((1, 1, np.ones(8, _F), np.zeros(1, _F)), {"output": 3}, "output=3: it is the number of an argument"),
+        ((1, 1, np.ones(8, _F), np.zeros(1, _F)), {"rows": {7: 2}}, "argument 7 is no array"),
+        ((1, 1, np.ones(8, _F), np.zeros(1, _F)), {"rows": 3}, "it takes {number of an argument"),
+        ((1, 1, np.ones(8, _F), np.zeros(1, _F)), {"model": "sm_1"}, "model='sm_1': there are"),
+    ],
+)
+def test_refusals(arguments: tuple[Any, ...], named: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ptxlab.PtxlabError, match=".*".join(sentence.split("{"))):
+        _of("race").run(*arguments, **named)
+    with pytest.raises(ptxlab.PtxlabError, match="one parameter and its values"):
+        ptxlab.invariant(_split, over={})
+    nothing = ptxlab.kernel("__global__ void nothing(float* x) {}").run(1, 1, np.zeros(1, _F))
+    with pytest.raises(ptxlab.PtxlabError, match="writes none of its arrays"):
+        nothing.reduction()
