@@ -155,8 +155,8 @@ def _top() -> Iterator[Call]:
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, chip="H200",
     )  # fmt: skip
     launch = {
-        "grid": (2, 1), "block": 32, "out": np.zeros(2, dtype=np.float32), "x": 0.5, "output": 1, "rows": {1: 1},
-        "shared": 16, "cluster": 2, "model": "sm_90",
+        "grid": (2, 1), "block": 32, "out": np.zeros(2, dtype=np.float32), "x": 0.5, "output": 1,
+        "rows": {1: 1}, "shared": 16, "cluster": 2, "model": "sm_90",
     }  # fmt: skip
     yield call(
         "Kernel.run",

@@ -105,7 +105,9 @@ class Run:
         """Refuse rows of what is no array."""
         for number, length in self.rows.items():
             if str(number) not in self.arrays or self.arrays[str(number)].size % length:
-                raise PtxlabError(f"rows={{{number}: {length}}}: argument {number} is no array with such rows")
+                raise PtxlabError(
+                    f"rows={{{number}: {length}}}: argument {number} is no array with such rows"
+                )
 
     def _as_output(self, output: object) -> str:
         if is_a(output, np.ndarray):
