@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .numerics import models
     from .shapes import walk
     from .simulation import kernel, simulating
+    from .simulator.history.compare import compare
     from .simulator.history.invariant import invariant
     from .simulator.kernel import Kernel as Kernel
 
@@ -40,6 +41,7 @@ __all__ = [
     "PtxlabError",
     "Transfer",
     "catalog",
+    "compare",
     "compress",
     "dtype",
     "explore",
@@ -61,6 +63,7 @@ __all__ = [
 #: What loads its package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "Kernel": "simulator.kernel",
+    "compare": "simulator.history.compare",
     "compress": "gemm.compressed",
     "invariant": "simulator.history.invariant",
     "kernel": "simulation",

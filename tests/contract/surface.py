@@ -172,6 +172,8 @@ def _top() -> Iterator[Call]:
         ),
         **launch,
     )
+    yield call("ptxlab.compare", ptxlab.compare, one=kernel.run(1, 32, np.zeros(2, dtype=np.float32), 0.5),
+               two=kernel.run(2, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
     yield call("ptxlab.invariant", ptxlab.invariant, over={"batch": [1, 2]}, rows={1: 2},
                launch=lambda batch: kernel.run(batch, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
     place = _folder() / "launch.json"

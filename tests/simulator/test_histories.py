@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,48 @@ def test_invariance() -> None:
         over={"blocks": [2, 3]},
     )
     assert not race and race.scope == "no run" and "nothing orders them" in repr(race)
+
+
+def test_comparisons() -> None:
+    """The first operation that differs, its operands and its line; equal trees are a proof."""
+    x = np.random.default_rng(0).standard_normal(8).astype(_F)
+
+    def run(expression: str, *options: str) -> Any:
+        text = f"__global__ void sum(const float* x, float* y) {{\n*y = {expression}; }}"
+        return ptxlab.kernel(text, options=options).run(1, 1, x, np.zeros(1, _F))
+
+    fused, apart = run("x[0] * x[1] + x[2]"), run("x[0] * x[1] + x[2]", "-fmad=false")
+    found = ptxlab.compare(fused, apart)
+    assert found.other_trees == 1 and found.element == (0,) and found.trees is not None
+    assert found.trees[0].counts == {"fma.rn.f32": 1} and found.trees[1].depth == 2
+    (first,), (second,) = (tree.first for tree in found.trees)
+    assert first.operands == ("argument 1[0]", "argument 1[1]", "argument 1[2]")
+    assert second.opcode.startswith("mul") and second.where.endswith(":2")
+    assert json.loads(found.json())["elements"] == 1
+    equal = ptxlab.compare(run("x[0] + x[1]"), run("x[1] + x[0]"))
+    assert equal.other_bits == equal.other_trees == 0 and "equal, so are the bits for all inputs" in repr(
+        equal
+    )
+    with pytest.raises(ptxlab.PtxlabError, match="two of one shape"):
+        ptxlab.compare(fused, _split(1))
+
+
+def test_chips_are_compared() -> None:
+    """sm_80 adds 8 products in one step, sm_90 adds 16: the first step differs in every element that does."""
+    size = 64
+    A, B = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float16).view(np.uint16)
+    kernel = ptxlab.kernel((_KERNELS / "gemm_mma_swizzled.cu").read_text(encoding="utf-8"), "gemm")
+    one, two = (
+        kernel.run(1, 128, A, B, np.zeros((size, size), _F), size, size, size, model=model)
+        for model in ("sm_80", "sm_90")
+    )
+    found = ptxlab.compare(one, two)
+    assert found.other_trees == size * size >= found.other_bits > 0 and found.trees is not None
+    assert [tree.depth for tree in found.trees] == [4, 4]
+    operation = found.trees[0].first[0]
+    assert operation.opcode.startswith("mma.sync") and operation.operands[0] == "a value"
+    row, column = found.element or (0, 0)
+    assert operation.operands[1:3] == (f"argument 1[{row * size}]", f"argument 2[{column * size}]")
 
 
 def test_random_kernels() -> None:

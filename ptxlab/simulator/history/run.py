@@ -121,7 +121,7 @@ class Run:
             )
         return names[0]
 
-    def _traced(
+    def traced(
         self, names: Mapping[str, str], records: list[Record] | None = None, check: bool = False
     ) -> tuple[Histories, dict[str, NDArray[Any]], tuple[Hazard, ...]]:
         """Run with histories: the observer, all arrays as the launch leaves them, and races."""
@@ -146,7 +146,7 @@ class Run:
         """The fingerprints of the output; `check` looks for races, too. `names` rename arguments."""
         if self._reduction is not None and not check and names is None:
             return self._reduction
-        histories, after, races = self._traced(names or {}, check=check)
+        histories, after, races = self.traced(names or {}, check=check)
         output = self._output or self._only_output(histories)
         array = self.arrays[output]
         prints = histories.fingerprints(array.ctypes.data, after[output])
