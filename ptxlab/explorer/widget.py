@@ -62,7 +62,7 @@ def _matrix_trait(matrix: str, doc: str) -> StateTrait:
     return StateTrait(read, write, doc)
 
 
-def _refuse_score() -> None:
+def _refuse_score(explorer: Any, score: object) -> None:
     raise ReadOnlyTrait("quiz_score counts the answers of a quiz and cannot be assigned")
 
 
@@ -110,7 +110,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     quiz_score = StateTrait(
         lambda ex: ex._presenter.quiz.score,
-        lambda ex, score: _refuse_score(),
+        _refuse_score,
         "How many answers of the quiz are right: ``ex.quiz_score.right``, ``.answered``, ``.answers``.",
     )
 

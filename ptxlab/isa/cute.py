@@ -121,7 +121,8 @@ class CuteLayout:
         flat = np.zeros(1, dtype=np.int64)
         for size, stride in self.modes:
             flat = (np.arange(size)[:, None] * stride + flat).ravel()
-        sizes = [prod(_leaves(part)) for part in _parts(self.shape)]
+        shape = self.shape if isinstance(self.shape, tuple) else (self.shape,)
+        sizes = [prod(_leaves(part)) for part in shape]
         return flat.reshape(sizes[::-1]).T
 
     def coalesce(self) -> CuteLayout:
@@ -183,10 +184,6 @@ class CuteLayout:
 
     def __str__(self) -> str:
         return f"{_text(self.shape)}:{_text(self.stride)}"
-
-
-def _parts(shape: IntTuple) -> tuple[IntTuple, ...]:
-    return shape if isinstance(shape, tuple) else (shape,)
 
 
 def _leaves(shape: IntTuple) -> Iterator[int]:

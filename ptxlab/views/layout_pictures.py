@@ -64,14 +64,10 @@ def named_layout(
     heading = f"{what}: {triton_layout} for {rows}x{columns}"
     if triton_layout.place == "shared":
         tile = triton_layout.shared((rows, columns), 16 if bits is None else as_int(bits, "bits"))
-        notes = (f"CuTe: {_cute(tile)}", *_swizzle_notes(tile))
+        swizzle = f"{tile.swizzle} o smem_ptr[{tile.bits}b] o " if tile.swizzle else ""
+        notes = (f"CuTe: {swizzle}{tile.layout}", *_swizzle_notes(tile))
         return _shared(tile, heading, notes).with_title(title)
     return _registers(triton_layout.registers((rows, columns)), heading, lane).with_title(title)
-
-
-def _cute(tile: SharedLayout) -> str:
-    swizzle = f"{tile.swizzle} o smem_ptr[{tile.bits}b] o " if tile.swizzle else ""
-    return f"{swizzle}{tile.layout}"
 
 
 def _swizzle_notes(tile: SharedLayout) -> tuple[str, ...]:

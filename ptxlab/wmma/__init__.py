@@ -19,7 +19,7 @@ It mirrors the C++ API; `cpp_source` and `ptx_triple` give the same computation 
 
 from __future__ import annotations
 
-from .forms import form
+from .fragment_forms import form
 from .fragment_memory import load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
 from .fragment_operations import bmma_sync, fill_fragment, fragment, mma_sync
 from .kernels import NAMES, cpp_source, ptx_lines, ptx_triple, run, run_buffers

@@ -16,7 +16,7 @@ from ..isa.mma import Instruction
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..numerics.emulate import emulate
-from .forms import form, forms
+from .fragment_forms import form, forms
 from .types import (
     INT,
     LAYOUTS,

@@ -21,7 +21,7 @@ from ..isa.catalog.transfer_rows import wmma_rows
 from ..isa.form import Form
 from ..isa.mma import Instruction
 from ..isa.operand import Operand
-from .forms import form
+from .fragment_forms import form
 from .fragment_memory import (
     check_ldm,
     load_matrix_sync,

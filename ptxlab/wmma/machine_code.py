@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..errors import PtxlabError
 from ..isa.mma import Instruction
 from ..isa.targets import TARGETS
-from .forms import form
+from .fragment_forms import form
 from .types import BitOpLike, FormLike
 
 _UNPACKED = "its 4-bit elements are unpacked to 8 bits, C is added by ordinary integer instructions"

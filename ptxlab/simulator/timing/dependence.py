@@ -32,7 +32,8 @@ def dependence(module: Module) -> Dependence:
         loaded = _loaded(function)
         for instruction in function.instructions:
             if instruction.parts[0] in ("bra", "brx") and not loaded.isdisjoint(instruction.effects[0]):
-                if not _guards_trap(function, instruction):
+                sides = successors(function.instructions, instruction.index)
+                if not any(_traps(function, place) for place in sides):  # a check of indices ends in a trap
                     branches.append(instruction)
             elif _is_global(instruction, _ACCESSES) and not loaded.isdisjoint(
                 _address_registers(instruction)
@@ -81,11 +82,6 @@ def _address_registers(instruction: PtxInstruction) -> Iterator[int]:
     for operand in instruction.operands:
         if isinstance(operand, Address):
             yield from (register.index for register in registers_of(operand))
-
-
-def _guards_trap(function: Function, branch: PtxInstruction) -> bool:
-    """Whether one side of a branch ends in a trap, as that of a check of indices does."""
-    return any(_traps(function, place) for place in successors(function.instructions, branch.index))
 
 
 def _traps(function: Function, place: int) -> bool:
