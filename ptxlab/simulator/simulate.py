@@ -30,7 +30,7 @@ from .device_memory import (
 from .events import Observer, SimulatedBuffer
 from .hazard import Hazard, HazardLog
 from .heap import HEAP_BYTES
-from .instructions.tma import encoded
+from .instructions.tensor_copies import encoded
 from .launch_arguments import KernelArgument, Pointer, Struct, values_of
 from .launch_threads import Batch, LaunchGrid
 from .machine import Launch, Machine, Program

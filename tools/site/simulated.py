@@ -18,7 +18,7 @@ from ptxlab.simulator.instructions import (
     matrices,
     mbarrier_builders,
     tcgen05_builders,
-    tma,
+    tensor_copies,
     warps,
     wgmma_builders,
 )
@@ -38,7 +38,7 @@ _MODULES = {
     "matrices": (matrices, wgmma_builders),
     "tensor memory": (tcgen05_builders,),
     "asynchronous copies": (asynchronous, mbarrier_builders),
-    "tensor maps": (tma,),
+    "tensor maps": (tensor_copies,),
     "registers, and parts of them": (arithmetic_builders,),
 }
 GROUPS = tuple(

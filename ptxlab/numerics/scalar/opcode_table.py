@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import compare, convert, floating, integer, video
+from . import comparison, convert, floating, integer, video
 from .opcode import Row
 
 _INTEGERS = "(.u16|.u32|.u64|.s16|.s32|.s64)"
@@ -109,8 +109,8 @@ _FLOAT = (
 
 def _comparisons() -> Iterator[Row]:
     """set and setp: the relations depend on the type, and a Boolean operator brings a source."""
-    numbers = "|".join(f".{name}" for name in compare.NUMBERS)
-    ordered = "|".join(f".{name}" for name in compare.ORDERED)
+    numbers = "|".join(f".{name}" for name in comparison.NUMBERS)
+    ordered = "|".join(f".{name}" for name in comparison.ORDERED)
     all_sources = (
         ("(.eq|.ne)", _BITS),
         (f"({ordered})", _SIGNED),
@@ -119,34 +119,34 @@ def _comparisons() -> Iterator[Row]:
     )
     for sources, combine in (("t t", ""), ("t t p", "(.and|.or|.xor)")):
         for relation, types in all_sources:
-            yield Row(f"setp{relation}{combine}{types}", sources, "p p", compare.set_predicate)
-            yield Row(f"set{relation}{combine}(.u32|.s32|.f32){types}", sources, "d", compare.set_value)
-            yield Row(f"set{relation}{combine}(.f16|.bf16){types}", sources, "d", compare.set_value)
+            yield Row(f"setp{relation}{combine}{types}", sources, "p p", comparison.set_predicate)
+            yield Row(f"set{relation}{combine}(.u32|.s32|.f32){types}", sources, "d", comparison.set_value)
+            yield Row(f"set{relation}{combine}(.f16|.bf16){types}", sources, "d", comparison.set_value)
         head = f"({numbers}){combine}"
-        yield Row(f"setp{head}{{.ftz}}(.f32|.f16|.f16x2)", sources, "p p", compare.set_predicate)
-        yield Row(f"setp{head}(.bf16|.bf16x2)", sources, "p p", compare.set_predicate)
-        yield Row(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", compare.set_value)
-        yield Row(f"set{head}.bf16(.f32|.f16)", sources, "d", compare.set_value)
-        yield Row(f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", compare.set_value)
-        yield Row(f"set{head}(.bf16|.u16|.s16|.u32|.s32).bf16", sources, "d", compare.set_value)
-        yield Row(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", compare.set_value)
-        yield Row(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", compare.set_value)
+        yield Row(f"setp{head}{{.ftz}}(.f32|.f16|.f16x2)", sources, "p p", comparison.set_predicate)
+        yield Row(f"setp{head}(.bf16|.bf16x2)", sources, "p p", comparison.set_predicate)
+        yield Row(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", comparison.set_value)
+        yield Row(f"set{head}.bf16(.f32|.f16)", sources, "d", comparison.set_value)
+        yield Row(f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", comparison.set_value)
+        yield Row(f"set{head}(.bf16|.u16|.s16|.u32|.s32).bf16", sources, "d", comparison.set_value)
+        yield Row(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", comparison.set_value)
+        yield Row(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", comparison.set_value)
 
 
 _SELECTION = (
-    Row("mov(.pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t", "t", compare.copy),
-    Row("selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", compare.select),
+    Row("mov(.pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t", "t", comparison.copy),
+    Row("selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", comparison.select),
     Row(
         "slct(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).s32",
         "d d t",
         "d",
-        compare.select_by_sign,
+        comparison.select_by_sign,
     ),
     Row(
         "slct{.ftz}(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).f32",
         "d d t",
         "d",
-        compare.select_by_sign,
+        comparison.select_by_sign,
     ),
 )
 

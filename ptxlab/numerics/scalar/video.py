@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import INTEGER
+from .comparison import INTEGER
 from .opcode import Array, Function, Opcode
 
 _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {

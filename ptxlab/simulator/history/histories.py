@@ -33,7 +33,7 @@ from ..deferred import RegisterOperands, WarpgroupOperands, values_of
 from ..events import Access, BufferAccess, Inspection, MatrixInputs, Observer
 from ..instructions.matrices import form_of
 from ..instructions.operands import items_of, pair_of
-from ..instructions.tma import elements_inside
+from ..instructions.tensor_copies import elements_inside
 from ..instructions.warps import shuffle_lanes
 from ..instructions.wgmma_builders import Tile, tile_places, trailing_constants
 from ..launch_threads import UNSIGNED, Batch, Threads

@@ -13,12 +13,12 @@ from . import (
     matrices,
     mbarrier_builders,
     tcgen05_builders,
-    tma,
+    tensor_copies,
     warps,
     wgmma_builders,
 )
 
 __all__ = [
     "arithmetic_builders", "asynchronous", "control", "loads", "matrices", "mbarrier_builders",
-    "tcgen05_builders", "tma", "warps", "wgmma_builders",
+    "tcgen05_builders", "tensor_copies", "warps", "wgmma_builders",
 ]  # fmt: skip

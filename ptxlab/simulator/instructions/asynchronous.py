@@ -28,7 +28,7 @@ from .control import undefined
 from .loads import REDUCTIONS, atomic_update, combination, combined, plain_store
 from .mbarrier_builders import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
-from .tma import Boxes, load_boxes, map_at, store_boxes
+from .tensor_copies import Boxes, load_boxes, map_at, store_boxes
 
 _BULK_UNIT = 16  # bytes: sizes and addresses of bulk copies are multiples of it
 _MAX_ELEMENTS = 1 << 20  # of bulk copies in one access

@@ -1,6 +1,6 @@
 """`ld`, `st`, `cvta`, the stack and atomic operations: what one thread does with memory.
 
-Transfers by a whole warp are in `matrices.py`, copies that end later in `asynchronous.py` and `tma.py`.
+Transfers by a whole warp are in `matrices.py`, copies that end later in `asynchronous.py` and its neighbours.
 PTX ISA, "Data Movement and Conversion Instructions" and "Parallel Synchronization and Communication
 Instructions".
 """
