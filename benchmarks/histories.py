@@ -13,7 +13,7 @@ from .simulate import FORMS, KERNELS
 
 
 def ratio(name: str, size: int = 512) -> float:
-    """The time of `Kernel.reduction`, as a multiple of a simulation's without checks."""
+    """The time of `Kernel.reduction`, as a multiple of a simulation's; both look for hazards."""
     A, B = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float16).view(np.uint16)
     D = np.zeros((size, size), dtype=np.float32)
     kernel = ptxlab.kernel((KERNELS / name).read_text(encoding="utf-8"), "gemm")
@@ -25,7 +25,7 @@ def ratio(name: str, size: int = 512) -> float:
         arguments, shared = [grid, 256, *maps, D, size, size], 32768
     times = by_turns(
         {
-            "plain": lambda: kernel.simulate(*arguments, shared=shared, check=False, show=False),
+            "plain": lambda: kernel.simulate(*arguments, shared=shared, show=False),
             "histories": lambda: kernel.reduction(*arguments, output=3, shared=shared),
         },
         5.0,

@@ -28,7 +28,7 @@ shl.b32 %r2, %r1, 4; mov.u32 %r3, tile; add.s32 %r4, %r2, %r3;
 """
 
 
-class _Writer:
+class Writer:
     """The text of one kernel; `kind` is the type of its sums, "f32" or "s32"."""
 
     def __init__(self, rng: random.Random, kind: str) -> None:
@@ -137,7 +137,7 @@ def tried(count: int, seed: int = 0) -> Counter[str]:
         bits: dict[int, tuple[bytes, str]] = {}
         trees: dict[int, dict[bytes, set[int]]] = defaultdict(lambda: defaultdict(set))
         for _ in range(count // 2):
-            text = _Writer(rng, kind).kernel()
+            text = Writer(rng, kind).kernel()
             result = np.zeros(32, dtype=x.dtype)
             reduction = ptxlab.kernel(text).reduction(1, 32, x, w, result)
             assert reduction.scope == "all inputs", text

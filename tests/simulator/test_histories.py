@@ -119,6 +119,20 @@ def test_kernels_of_different_instructions_are_proven_equal() -> None:
     assert not (ampere.fingerprints == by_warps.fingerprints).any()  # steps of 8 products
 
 
+def test_floats_in_shared_memory_have_an_order() -> None:
+    """Also where the terms come from no array; and a race is no certificate."""
+    text = """__global__ void count(float* y) {
+        __shared__ float total;
+        if (threadIdx.x == 0) total = 0;
+        __syncthreads();
+        atomicAdd(&total, 1.5f * threadIdx.x);
+        __syncthreads();
+        y[threadIdx.x] = total;
+    }"""
+    assert ptxlab.kernel(text).reduction(1, 32, np.zeros(32, _F)).scope == "no run"
+    assert _of("race").reduction(2, 1, np.ones(2, _F), np.zeros(1, _F)).scope == "no run"
+
+
 def test_what_chance_and_data_decide_is_said() -> None:
     assert _split(1).reduction().scope == "all inputs"
     assert "in no fixed order" in repr(_split(2).reduction()) and _split(2).reduction().scope == "no run"

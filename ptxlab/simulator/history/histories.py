@@ -1099,7 +1099,8 @@ class Histories(Observer):
         is_data = any(none is not True for _, none in found)
         if part.buffer is not None:
             self.written.add(part.data.ctypes.data)
-        shadow = self._shadow(part, make=is_data)
+        adds_floats = kind == "add" and _INTEGER.fullmatch(type_name) is None
+        shadow = self._shadow(part, make=is_data or adds_floats)
         destination = None if name == "red" else instruction.operands[0]
         if shadow is None:
             if isinstance(destination, Register):

@@ -98,7 +98,7 @@ def invariant(
     for run, value in zip(runs, values, strict=True):
         run.rows |= {number: length for number, length in lengths.items() if number not in run.rows}
         run.check_rows()
-        reduction = run.reduction(check=True)
+        reduction = run.reduction()
         scopes.add(reduction.scope)
         reasons |= dict.fromkeys(_reasons(reduction))
         prints = reduction.fingerprints.reshape(-1)

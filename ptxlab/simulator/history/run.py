@@ -142,17 +142,17 @@ class Run:
         races = tuple(hazard for hazard in hazards if hazard.kind in ("race", "narrow scope"))
         return histories, after, races
 
-    def reduction(self, *, check: bool = False, names: Mapping[str, str] | None = None) -> Reduction:
-        """The fingerprints of the output; `check` looks for races, too. `names` rename arguments."""
-        if self._reduction is not None and not check and names is None:
+    def reduction(self, *, names: Mapping[str, str] | None = None) -> Reduction:
+        """The fingerprints of the output, and races; `names` rename arguments."""
+        if self._reduction is not None and not names:
             return self._reduction
-        histories, after, races = self.traced(names or {}, check=check)
+        histories, after, races = self.traced(names or {}, check=True)
         output = self._output or self._only_output(histories)
         array = self.arrays[output]
         prints = histories.fingerprints(array.ctypes.data, after[output])
         notes = tuple(histories.notes.values())
         reduction = Reduction(self.title, output, prints, after[output], notes, races)
-        if names is None:
+        if not names:
             self._reduction = reduction
         return reduction
 
