@@ -48,11 +48,13 @@ def test_kernels_that_are_proven_equal(size: int) -> None:
     """mma.sync with ldmatrix against wgmma with TMA."""
     A, B = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float16).view(np.uint16)
     maps = [ptxlab.tensor_map(matrix, (64, 64), swizzle=128) for matrix in (A, B)]
-    grid, results = (size // 64, size // 64), []
-    for name, block, matrices, more, shared in (
+    grid = (size // 64, size // 64)
+    results: list[Any] = []
+    launches: list[Any] = [
         ("gemm_mma_swizzled.cu", 128, [A, B], [size, size, size], 0),
         ("gemm_wgmma_tma.cu", 256, maps, [size, size], 32768),
-    ):
+    ]
+    for name, block, matrices, more, shared in launches:
         kernel = ptxlab.kernel((_KERNELS / name).read_text(encoding="utf-8"), "gemm")
         D: Any = np.zeros((size, size), np.float32)
         reduction = kernel.reduction(grid, block, *matrices, D, *more, output=3, shared=shared)

@@ -209,6 +209,8 @@ class Histories(Observer):
         self._local: dict[int, Hashes] = {}
         self._stash: list[tuple[PtxInstruction, NDArray[Any], Hashes]] = []
         self._boxes: list[NDArray[np.int64]] = []
+        #: Elements from a box's start on, and their offsets, by the tensor map and the address.
+        self._whole_boxes: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
 
     # -- registers -------------------------------------------------------------------------------------------
 
@@ -1036,9 +1038,20 @@ class Histories(Observer):
         per_element = max(array.itemsize // self.granule, 1)
         pitch = self._machine.memory.shared_pitch
         numbers = np.arange(array.size).reshape(array.shape)
+        steps = np.array(array.strides) // array.itemsize
         for start, place in zip(starts.tolist(), places.tolist(), strict=True):
-            index, offsets = elements_inside(tensor, start, place % pitch)
-            elements = numbers[index].reshape(-1) * per_element
+            key_of_box = id(tensor), place % pitch
+            last = [first + count for first, count in zip(start, tensor.box, strict=True)]
+            inside = min(start) >= 0 and not any(np.greater(last, array.shape))
+            if inside and key_of_box in self._whole_boxes:  # as the same box elsewhere
+                elements, offsets = self._whole_boxes[key_of_box]
+                elements = elements + int(steps @ start) * per_element
+            else:
+                index, offsets = elements_inside(tensor, start, place % pitch)
+                elements = numbers[index].reshape(-1) * per_element
+                if inside:
+                    relative = elements - int(steps @ start) * per_element
+                    self._whole_boxes[key_of_box] = relative, offsets
             granules = (place + offsets.reshape(-1)) // self.granule
             if kind == "read":
                 box = np.arange(place // self.granule, (place + tensor.size) // self.granule)
