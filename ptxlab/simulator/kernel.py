@@ -49,6 +49,7 @@ from .simulate import Setup, simulate
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from .debug import DebugSession
     from .history.run import Reduction, Run
     from .timing.launch_profile import LaunchProfile, Occupancy
 
@@ -241,6 +242,37 @@ class Kernel(Displayed):
             name=self.title,
             _products=outcome.products,
         )
+
+    def debug(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
+        model: str | None = None,
+    ) -> DebugSession:
+        """Step through a launch, forwards and backwards, and ask what is where; see `simulate`.
+
+        The arrays hold what they hold at the session's position. Nothing is checked for hazards.
+
+        >>> import numpy as np, ptxlab
+        >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+        >>> x = np.ones(32, dtype=np.float32)
+        >>> session = ptxlab.kernel(text).debug(1, 32, x)
+        >>> session.run().stopped, float(x[0]), session.back(2).line, float(x[0])
+        ('the end', 2.0, 1, 1.0)
+        """
+
+        from .debug import DebugSession
+
+        shape = as_launch(self.function, grid, block, shared, cluster)
+        image, setup = self._prepared(shape, arguments)
+        if model is not None and not is_name(model, GENERATIONS):
+            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
+        resident_blocks = self._resident_blocks(shape, image)
+        setup = replace(setup, model=model, resident_blocks=resident_blocks)
+        return DebugSession(self.title, self.source, image, setup)
 
     def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[ModuleImage, Setup]:
         """The module, and a launch of it with these arguments."""

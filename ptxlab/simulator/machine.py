@@ -161,14 +161,7 @@ class Machine:
         self.launch = launch
         self.batch = batch
         self.memory = launch.memory
-        self.observers = launch.observers
-        #: Observers of every instruction, and of every guard.
-        self._listeners = [
-            observer for observer in launch.observers if type(observer).executed is not Observer.executed
-        ]
-        self._guard_listeners = [
-            observer for observer in launch.observers if type(observer).guarded is not Observer.guarded
-        ]
+        self.observe(launch.observers)
         self.barriers: Barriers[tuple[Frame, PtxInstruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Reduction] = {}
@@ -182,6 +175,7 @@ class Machine:
         self.barrier_changes = 0  # of mbarriers and cluster barriers: threads that wait for one try again
         #: Where threads have ended, and what happened last at mbarriers: for `HazardError.waiting`.
         self.exits: list[tuple[PtxInstruction | None, Threads]] = []
+        self.mbarriers: set[tuple[int, int]] = set()  # by block of the batch and address
         self.barrier_events: deque[BarrierEvent] = deque(maxlen=_MAX_BARRIER_EVENTS)
         self.tensor_memory: TensorMemory | None = None  # of all blocks, made by the first tcgen05
         #: Blocks that have been told that there is no cluster left to cancel.
@@ -209,12 +203,29 @@ class Machine:
         self._begun = batch.count  # blocks that have begun
         self._turns = 0  # that spinning threads have given to others
 
+        #: Threads that go on next, and instructions of functions before which it pauses: see `go_on`.
+        self.current: _Waiting | None = None
+        self.stops: dict[str, frozenset[int]] = {}
+        self._pause: int | None = None
+
+    def observe(self, observers: tuple[Observer, ...]) -> None:
+        """Let these observers hear of everything from now on."""
+        self.observers = observers
+        #: Observers of every instruction, and of every guard.
+        self._listeners = [
+            observer for observer in observers if type(observer).executed is not Observer.executed
+        ]
+        self._guard_listeners = [
+            observer for observer in observers if type(observer).guarded is not Observer.guarded
+        ]
+
     # -- running ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Run all threads to their end."""
         try:
-            self._run()
+            self.start()
+            self.go_on()
         except HazardError as error:
             if error.hazard is not None and error.hazard.kind == "mbarrier":
                 error.wait(self._who_waits(self._stuck()))
@@ -222,39 +233,71 @@ class Machine:
         finally:
             self.matrices.end()
 
-    def _run(self) -> None:
+    def start(self) -> None:
+        """Make everything ready for the first instruction."""
         self.memory.begin(self.batch.count, self.batch.size)
         for observer in self.observers:
             observer.attach(self)
             observer.begin(self.batch)
         entry = self.launch.entry
         self.memory.reserve_local(entry.local_size)
-        frame, resident_blocks = Frame(entry, (), 0), self.launch.resident_blocks
-        self._begin(frame, self.batch.count if resident_blocks is None else resident_blocks.least)
+        self.entry_frame, resident_blocks = Frame(entry, (), 0), self.launch.resident_blocks
+        count = self.batch.count if resident_blocks is None else resident_blocks.least
+        self._begin(self.entry_frame, count)
+
+    def go_on(self, pause: int | None = None) -> bool:
+        """Run all threads to their end, or until the clock is `pause`; whether some are left to run.
+
+        A machine that is paused also stops where threads come to one of the instructions in `stops`. The
+        threads that run next are then in `current`: going on, it does exactly what it does without a pause.
+        """
+        self._pause = pause
+        has_moved = False
         while True:
-            if self._spinning and self.memory.writes != self._seen_writes:
-                self._wake_spinning()
-            if not (
-                self._pending or self._wake() or self._begin_next(frame) or self._release_partial_arrivals()
-            ):
+            if self.current is None and not self._choose():
                 break
-            position = min(self._pending)
-            if self._spins > _MAX_SPINS and self._begun < self.batch.count:
-                self._turns += 1
-                if self._turns > _MAX_TURNS:  # what they wait for may never be found out
-                    self._begin(frame, self.batch.count)
-                if len(self._pending) == 1:
-                    self._spins = 0
-            if self._spins > _MAX_SPINS and len(self._pending) > 1:
-                positions = sorted(self._pending)
-                self._turn = (self._turn + 1) % len(positions)
-                position = positions[self._turn]
-                self._spins = 0
-            waiting = self._pending.pop(position)
-            self._advance(waiting.frame, waiting.index, waiting.threads)
+            current = self.current
+            if current is not None and pause is not None:
+                at_stop = current.index in self.stops.get(current.frame.program.function.name, ())
+                if self.clock >= pause or (has_moved and at_stop):
+                    return True
+            has_moved = True
+            self.current = None
+            if current is not None:
+                self._advance(current.frame, current.index, current.threads)
         self._check_stuck()
         for observer in self.observers:
             observer.end()
+        return False
+
+    def _choose(self) -> bool:
+        """Choose the threads that run next; whether there are any."""
+        frame = self.entry_frame
+        if self._spinning and self.memory.writes != self._seen_writes:
+            self._wake_spinning()
+        if not (self._pending or self._wake() or self._begin_next(frame) or self._release_partial_arrivals()):
+            return False
+        position = min(self._pending)
+        if self._spins > _MAX_SPINS and self._begun < self.batch.count:
+            self._turns += 1
+            if self._turns > _MAX_TURNS:  # what they wait for may never be found out
+                self._begin(frame, self.batch.count)
+            if len(self._pending) == 1:
+                self._spins = 0
+        if self._spins > _MAX_SPINS and len(self._pending) > 1:
+            positions = sorted(self._pending)
+            self._turn = (self._turn + 1) % len(positions)
+            position = positions[self._turn]
+            self._spins = 0
+        self.current = self._pending.pop(position)
+        return True
+
+    def _next_pause(self, frame: Frame, index: int, stop: int) -> int:
+        """The instruction before which to pause, or `stop`, where others are pending, if that is first."""
+        end = index + (self._pause or 0) - self.clock
+        stops = self.stops.get(frame.program.function.name, ())
+        end = min((other for other in stops if index < other < end), default=end)
+        return stop if index < stop <= end else end
 
     def _begin(self, frame: Frame, count: int) -> None:
         """Let the first `count` blocks of the batch begin, without those that have begun."""
@@ -286,9 +329,10 @@ class Machine:
         self.frame = frame
         steps = frame.program.steps
         stop = self._reconvergence_index(frame, index)
+        end = stop if self._pause is None else self._next_pause(frame, index, stop)
         listeners, probe = self._listeners, self._probe
         try:
-            while index != stop:
+            while index != end:
                 if index >= len(steps):
                     self._check_end(frame, threads)
                     self.finish(frame, threads)
@@ -324,7 +368,10 @@ class Machine:
             raise
         except _INTERNAL_ERRORS as error:  # raised by `control` or by an observer
             raise _internal_error(steps[min(index, len(steps) - 1)].instruction, error) from error
-        self.schedule(frame, index, threads)
+        if end == stop:
+            self.schedule(frame, index, threads)
+        else:
+            self.current = _Waiting(frame, index, threads)
 
     def _execute(self, step: MachineStep, frame: Frame, threads: Threads) -> None:
         """Execute an instruction; an error message begins with its line."""

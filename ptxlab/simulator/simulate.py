@@ -88,7 +88,7 @@ def simulate(image: ModuleImage, setup: Setup, observers: Sequence[Observer], sh
     return run.outcome()
 
 
-class _Output:
+class Output:
     """What a kernel prints."""
 
     def __init__(self, echo: bool) -> None:
@@ -122,12 +122,13 @@ class Run:
         *,
         kept: int = KEPT_BYTES,
         echo: bool = False,
+        counts: bool = True,
     ) -> None:
         self._setup = setup
         self._counts, self._traffic, self._products = Counts(), Traffic(), Products(kept)
         self._trace = None if setup.traced is None else WarpTrace(*setup.traced)
-        self._output = _Output(echo)
-        listeners = [self._traffic, *observers]
+        self.output = Output(echo)
+        listeners: list[Observer] = [self._traffic, *observers] if counts else []
         if setup.limit is not None:
             listeners.append(Limit(setup.limit))
         if setup.report is not None:
@@ -152,33 +153,31 @@ class Run:
         )
         self.buffers = memory.buffers
         self._traffic.watch(memory.buffers, maps)
-        self._launch = Launch(
+        self.launch = Launch(
             image.program(image.entry.name),
             image.program,
             image.functions,
             image.symbols,
             memory,
-            (self._counts, self._products, *listeners),  # the first two need no accesses: `memory` omits them
+            # The first two need no accesses: `memory` omits them.
+            (self._counts, self._products, *listeners) if counts else (),
             maps,
-            self._output.write,
+            self.output.write,
             setup.model,
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and image.polls,
             cancels=any(instruction.parts[:2] == _CANCEL for instruction in image.module.instructions),
             assembled=setup.assembled,
         )
+        self._cancelling_blocks = grid.block_count
         resident_blocks = setup.resident_blocks
         if resident_blocks is not None and image.spins and resident_blocks.least < grid.block_count:
-            self._launch.resident_blocks = None if self._launch.cancels else resident_blocks
+            self.launch.resident_blocks = None if self.launch.cancels else resident_blocks
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
 
         If blocks may cancel the launch of others, only half of them begin at first, so that some can.
         """
-        launch, grid = self._launch, self._setup.grid
-        step = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.blocks_may_wait)
-        if launch.cancels:
-            step = min(step, -(-(last - first) // (2 * grid.cluster_size)) * grid.cluster_size)
         done = 0
 
         def executed(count: int) -> None:
@@ -187,20 +186,33 @@ class Run:
             if tick is not None:
                 tick(0, note=f"{done:,} instructions")
 
-        launch.next_block, launch.last_block = first, last
-        while launch.next_block < last:
-            start = launch.next_block
-            launch.next_block = min(start + step, last)
-            batch = Batch(grid, grid.block_numbers(start, launch.next_block))
+        self.launch.next_block, self.launch.last_block = first, last
+        cluster = self._setup.grid.cluster_size
+        self._cancelling_blocks = -(-(last - first) // (2 * cluster)) * cluster
+        reached = first
+        while (machine := self.next_machine(executed)) is not None:
             with np.errstate(all="ignore"):
-                Machine(launch, batch, executed).run()
+                machine.run()
             if tick is not None:
-                tick(launch.next_block - start)
+                tick(self.launch.next_block - reached)
+            reached = self.launch.next_block
+
+    def next_machine(self, executed: Callable[[int], None] | None = None) -> Machine | None:
+        """The machine of the next batch of blocks; None if all have begun."""
+        launch, grid = self.launch, self._setup.grid
+        if launch.next_block >= launch.last_block:
+            return None
+        size = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.blocks_may_wait)
+        if launch.cancels:
+            size = min(size, self._cancelling_blocks)
+        start = launch.next_block
+        launch.next_block = min(start + size, launch.last_block)
+        return Machine(launch, Batch(grid, grid.block_numbers(start, launch.next_block)), executed)
 
     def chosen(self, numbers: NDArray[np.int64]) -> None:
         """Run some blocks, whole clusters, by their numbers."""
         with np.errstate(all="ignore"):
-            Machine(self._launch, Batch(self._setup.grid, numbers)).run()
+            Machine(self.launch, Batch(self._setup.grid, numbers)).run()
 
     def outcome(self) -> Outcome:
         """The outcome of the blocks that have run."""
@@ -211,7 +223,7 @@ class Run:
             self._counts.profile(self._traffic),
             self._traffic.touched,
             self._products,
-            "".join(self._output.texts),
+            "".join(self.output.texts),
             [] if report is None else report.findings,
             self._trace,
         )

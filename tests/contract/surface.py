@@ -176,6 +176,13 @@ def _top() -> Iterator[Call]:
                two=kernel.run(2, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
     yield call("ptxlab.invariant", ptxlab.invariant, over={"batch": [1, 2]}, rows={1: 2},
                launch=lambda batch: kernel.run(batch, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
+    yield call(
+        "Kernel.debug",
+        lambda grid, block, out, x, shared, cluster, model: kernel.debug(
+            grid, block, out, x, shared=shared, cluster=cluster, model=model
+        ),
+        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, model="sm_90",
+    )  # fmt: skip
     place = _folder() / "launch.json"
     profile = ptxlab.kernel(_KERNEL).profile(1, 32)
     yield call("Profile.perfetto", profile.perfetto, path=str(place))

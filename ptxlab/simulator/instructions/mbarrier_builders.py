@@ -304,6 +304,8 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
             count = number(machine, frame, threads).astype(np.int64)
         machine.barrier_changes += 1
         machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
+        blocks, addresses = cluster_places(places, threads.blocks, machine.batch.grid.cluster_size)
+        machine.mbarriers.update(zip(blocks.tolist(), addresses.tolist(), strict=True))
         states = BarrierState(count, count, 0 * count, 0 * count).words
         if number is None:
             states[:] = _INVALIDATED

@@ -1,0 +1,790 @@
+"""Stepping through a launch, forwards and backwards, and asking what is where.
+
+A position is the number of instructions that the simulator has executed, each for all threads that were at it
+together. The state before position p is the same however one comes there: snapshots are kept at spaced
+positions, and the instructions after the nearest one are executed again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._util.arguments import as_flag, as_int, as_text
+from ...errors import PtxlabError, counted, lines_of, listing, quoted
+from ...isa.operation import Operation
+from ..device_memory import SHARED_START
+from ..events import Observer
+from ..instructions.mbarrier_builders import BarrierState, why_invalid
+from ..launch_arguments import Pointer, values_of
+from ..launch_threads import Threads
+from ..machine import Frame
+from ..ptx.syntax import PtxInstruction
+from ..result import Products
+from ..simulate import KEPT_BYTES, Run
+from .snapshots import Pages, Snapshot
+
+if TYPE_CHECKING:
+    from ..module_image import ModuleImage
+    from ..simulate import Setup
+
+_SPACING = 0.03  # seconds of execution between two snapshots
+_MEMORY = 1 << 30  # bytes of all snapshots; beyond that, those far from where one is are thinned out
+_WAITS = ("try_wait", "test_wait")
+#: What Python and NumPy know a register's type as.
+_DTYPES = {"f32": "f4", "f64": "f8", "s8": "i1", "s16": "i2", "s32": "i4", "s64": "i8", "f16": "f2"}
+
+
+@dataclass(frozen=True)
+class WarpState:
+    """Lanes of a warp that are at the same instruction, and what they wait for, if they do.
+
+    `instruction` is None once they have ended, or as long as their block has not begun.
+    """
+
+    block: tuple[int, int, int]
+    warp: int  # of the launch, block by block
+    lanes: tuple[int, ...]
+    state: Literal["next", "ready", "waits", "ended", "not begun"]
+    instruction: PtxInstruction | None = None
+    waits_for: str = ""
+
+    @property
+    def line(self) -> int:
+        """Its line of the source, 0 without one."""
+        return 0 if self.instruction is None else self.instruction.source_line
+
+
+@dataclass(frozen=True)
+class Mbarrier:
+    """An mbarrier in shared memory: the parity of its phase, arrivals and bytes that it still expects."""
+
+    address: int  # within the shared memory of its block
+    phase: int
+    pending: int
+    expected: int
+    bytes: int
+    valid: bool = True
+
+
+@dataclass
+class Breakpoint:
+    """A line at which to stop, in one warp or in any, if a condition holds."""
+
+    line: int
+    warp: int | None
+    when: str | Callable[[DebugSession], object] | None
+    instructions: dict[str, frozenset[int]]  # by function
+
+    def holds(self, session: DebugSession) -> bool:
+        """Whether the threads that go on next are to stop here."""
+        current = session._machine.current
+        if current is None:
+            return False
+        function = current.frame.program.function.name
+        if current.index not in self.instructions.get(function, ()):
+            return False
+        if self.warp is not None and self.warp not in session.next_warps:
+            return False
+        if self.when is None:
+            return True
+        value: Any = self.when(session) if callable(self.when) else session.evaluate(self.when)
+        return bool(np.any(value))
+
+
+@dataclass
+class Watch:
+    """A value: where it changes, the launch stops; with `nan`, where it becomes not a number."""
+
+    name: str
+    read: Callable[[DebugSession], Any]
+    nan: bool
+    last: Any = None
+
+    def value(self, session: DebugSession) -> Any:
+        """The bytes, or whether there is a NaN; None where there is no such warp now."""
+        try:
+            values = self.read(session)
+        except PtxlabError:
+            return None
+        if values is None:  # a register that was not written yet
+            return False if self.nan else b""
+        array = np.asarray(values)
+        return bool(np.isnan(array.astype(np.float64)).any()) if self.nan else array.tobytes()
+
+    def changed(self, session: DebugSession) -> bool:
+        """Whether it has changed since the last time."""
+        before, self.last = self.last, self.value(session)
+        if before is None or self.last is None:
+            return False
+        return bool(self.last and not before) if self.nan else bool(before != self.last)
+
+
+class DebugSession:
+    """A launch that one steps through. `Kernel.debug` makes it.
+
+    The arrays of the launch are its memory: they hold what they hold at this position. `stopped` says why the
+    last motion ended, `error` is the error with which the launch ends, once it was reached.
+    """
+
+    def __init__(self, title: str, source: str, image: ModuleImage, setup: Setup) -> None:
+        self.title = title
+        self.source = source
+        self.grid = setup.grid
+        self.breakpoints: list[Breakpoint] = []
+        self.watches: list[Watch] = []
+        self.stopped = "begin"
+        self.error: PtxlabError | None = None
+        self.length: int | None = None  # positions of the launch, once its end was reached
+        self._image = image
+        self._arguments = [
+            (name, value.memory) for name, value in values_of(setup.arguments) if isinstance(value, Pointer)
+        ]
+        self._most_bytes = _MEMORY
+        self._run = Run(image, setup, counts=False)
+        self._run.launch.last_block = self.grid.block_count
+        machine = self._run.next_machine()
+        if machine is None:
+            raise PtxlabError(f"{title}: the launch has no blocks")
+        self._machine = machine
+        self._machine.start()
+        self._machine.go_on(0)
+        self._base = 0
+        self._seconds = 0.0
+        self._rate = 2000.0  # instructions in a second
+        self._pages = Pages()
+        self._snapshots: list[Snapshot] = []
+        self._snap()
+
+    # -- where it is -----------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """How many instructions have been executed."""
+        return self._base + self._machine.clock
+
+    @property
+    def ended(self) -> bool:
+        """Whether all threads have ended, or cannot go on."""
+        return self.length == self.position
+
+    @property
+    def instruction(self) -> PtxInstruction | None:
+        """The instruction that is executed next; None at the end."""
+        current = self._machine.current
+        if current is None or current.index >= len(current.frame.program.steps):
+            return None
+        return current.step.instruction
+
+    @property
+    def line(self) -> int:
+        """The line of the source that is executed next; 0 at the end."""
+        return 0 if self.instruction is None else self.instruction.source_line
+
+    @property
+    def next_warps(self) -> tuple[int, ...]:
+        """The warps that execute the next instruction, by their numbers in the launch."""
+        current = self._machine.current
+        if current is None:
+            return ()
+        return tuple(self._number(warp) for warp in np.unique(current.threads.indices >> 5).tolist())
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the snapshots take."""
+        arrays = {id(values): values for snapshot in self._snapshots for values in snapshot.registers()}
+        return self._pages.nbytes + sum(getattr(values, "nbytes", 0) for values in arrays.values())
+
+    @property
+    def output(self) -> str:
+        """What the kernel has printed so far."""
+        return "".join(self._run.output.texts)
+
+    @property
+    def where(self) -> str:
+        """The next instruction and the warps that execute it, in words."""
+        of = "" if self.length is None else f" of {self.length}"
+        if self.instruction is None:
+            return f"position {self.position}{of}: the end" + (f"; {self.error}" if self.error else "")
+        warps = self.next_warps
+        names = f"warp {warps[0]}" if len(warps) == 1 else f"{len(warps)} warps from {warps[0]}"
+        return f"position {self.position}{of}: {self.instruction.where} ({self.instruction.opcode}), {names}"
+
+    def __repr__(self) -> str:
+        return f"<{self.title}, {self.where}; {self.stopped}>"
+
+    def listing(self, around: int = 3) -> str:
+        """The lines of the source around the next one, which an arrow marks."""
+        lines, line = lines_of(self.source), self.line
+        numbers = range(max(1, line - around), min(len(lines), line + around) + 1)
+        return "\n".join(
+            f"{'>' if number == line else ' '} {number:4} {lines[number - 1]}" for number in numbers
+        )
+
+    # -- motion ----------------------------------------------------------------------------------------------
+
+    def go(self, position: int) -> DebugSession:
+        """Go to a position, forwards or backwards; one beyond the end is the end."""
+        target = as_int(position, "position")
+        if target < 0:
+            raise PtxlabError(f"position={quoted(target)}: positions are counted from 0 on")
+        self._go(target)
+        self.stopped = "the end" if self.ended else "position"
+        return self
+
+    def step(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> DebugSession:
+        """Execute the next instruction, or so many; with `line`, to the next line of a warp.
+
+        `warp` is the first of those that are next, if it is left out.
+        """
+        return self._steps(count, line, warp, forwards=True)
+
+    def back(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> DebugSession:
+        """Go back by an instruction, or by so many; with `line`, to the line before of a warp."""
+        return self._steps(count, line, warp, forwards=False)
+
+    def _steps(self, count: int, line: bool, warp: int | None, *, forwards: bool) -> DebugSession:
+        number = as_int(count, "count")
+        if number < 1:
+            raise PtxlabError(f"count={quoted(number)}: it is 1 or more")
+        if not as_flag(line, "line"):
+            return self.go(max(self.position + (number if forwards else -number), 0))
+        chosen = self._warp_in_question(warp)
+        for _ in range(number):
+            before = self._line_of(chosen)
+
+            def at_other_line(session: DebugSession, before: int = before) -> bool:
+                return chosen in session.next_warps and session.line not in (0, before)
+
+            self._seek(at_other_line, None, forwards=forwards)
+        return self._arrived("line")
+
+    def step_barrier(self) -> DebugSession:
+        """Run to the next barrier, or wait at an mbarrier, of any warp."""
+        return self._to_barrier(forwards=True)
+
+    def back_barrier(self) -> DebugSession:
+        """Go back to the last barrier, or wait at an mbarrier, of any warp."""
+        return self._to_barrier(forwards=False)
+
+    def _to_barrier(self, *, forwards: bool) -> DebugSession:
+        stops = self._instructions(
+            lambda instruction: (
+                instruction.parts[0] in ("bar", "barrier")
+                or (instruction.parts[0] == "mbarrier" and instruction.parts[1] in _WAITS)
+            )
+        )
+        self._seek(_always, stops, forwards=forwards)
+        return self._arrived("barrier")
+
+    def run(self) -> DebugSession:
+        """Run to the next breakpoint, to where a watched value changes, or to the end."""
+        return self._to_breakpoint(forwards=True)
+
+    def run_back(self) -> DebugSession:
+        """Go back to the last breakpoint, to where a watched value changes, or to the beginning."""
+        return self._to_breakpoint(forwards=False)
+
+    def _to_breakpoint(self, *, forwards: bool) -> DebugSession:
+        why = ""
+
+        def stops_here(session: DebugSession) -> bool:
+            nonlocal why
+            reasons = [f"{watch.name} has changed" for watch in self.watches if watch.changed(session)]
+            reasons += [
+                f"breakpoint at line {point.line}" for point in self.breakpoints if point.holds(session)
+            ]
+            if reasons:
+                why = reasons[0]
+            return bool(reasons)
+
+        stops: dict[str, frozenset[int]] = {}
+        for point in self.breakpoints:
+            for name, indices in point.instructions.items():
+                stops[name] = stops.get(name, frozenset()) | indices
+        self._seek(stops_here, None if self.watches else stops, forwards=forwards)
+        return self._arrived(why or "begin")
+
+    def run_to(self, line: int, *, warp: int | None = None) -> DebugSession:
+        """Run to the next time a line runs, in one warp or in any."""
+        point = self._breakpoint(line, None, warp)
+        self._seek(point.holds, point.instructions, forwards=True)
+        return self._arrived(f"line {point.line}")
+
+    def back_to(self, line: int, *, warp: int | None = None) -> DebugSession:
+        """Go back to the last time a line ran, in one warp or in any."""
+        point = self._breakpoint(line, None, warp)
+        self._seek(point.holds, point.instructions, forwards=False)
+        return self._arrived(f"line {point.line}")
+
+    def breakpoint(
+        self,
+        line: int,
+        when: str | Callable[[DebugSession], object] | None = None,
+        *,
+        warp: int | None = None,
+    ) -> Breakpoint:
+        """Let `run` stop before a line of the source.
+
+        `when` is a function of the session, or an expression of Python such as ``"r1 > 3"``: registers have
+        their names without the percent sign, each an array over the threads that are next.
+        """
+        point = self._breakpoint(line, when, warp)
+        self.breakpoints.append(point)
+        return point
+
+    def watch(
+        self,
+        array: object = None,
+        index: Any = ...,
+        *,
+        register: str | None = None,
+        warp: int = 0,
+        nan: bool = False,
+    ) -> Watch:
+        """Let `run` stop behind an instruction that changes elements of an array, or a register of a warp.
+
+        `array` is an argument or its number, or a function of the session that gives a value. With `nan` it
+        stops where a value becomes not a number.
+        """
+        is_nan = as_flag(nan, "nan")
+        if register is not None:
+            name, number = as_text(register, "register"), self._checked_warp(warp)
+            self._check_register(name)
+            watch = Watch(
+                f"{name} of warp {number}", lambda session: session.registers(number).get(name), is_nan
+            )
+        elif callable(array):
+            read: Callable[[DebugSession], Any] = array
+            watch = Watch("the watched value", read, is_nan)
+        else:
+            memory = self._array(array)
+            try:
+                memory[index]
+            except (IndexError, TypeError, ValueError):
+                raise PtxlabError(
+                    f"index={quoted(index)}: the array is {memory.dtype}{list(memory.shape)}"
+                ) from None
+            watch = Watch(f"element {quoted(index)}", lambda session: memory[index], is_nan)
+        self.watches.append(watch)
+        return watch
+
+    def _breakpoint(self, line: object, when: Any, warp: object) -> Breakpoint:
+        number = as_int(line, "line")
+
+        def is_of_line(instruction: PtxInstruction) -> bool:
+            return number in (instruction.source_line, instruction.call_line)
+
+        found = self._instructions(is_of_line)
+        if not found:
+            lines = sorted({instruction.source_line for instruction in self._image.module.instructions} - {0})
+            raise PtxlabError(f"line={quoted(number)}: it has no instructions; lines {listing(lines)} have")
+        first = {
+            name: frozenset(i for i in indices if i - 1 not in indices) for name, indices in found.items()
+        }
+        if isinstance(when, str):
+            try:
+                compile(when, "when", "eval")
+            except (SyntaxError, ValueError):
+                raise PtxlabError(f"when={quoted(when)}: it is no expression of Python") from None
+        elif when is not None and not callable(when):
+            raise PtxlabError(f"when={quoted(when)}: it takes a function or an expression as text")
+        return Breakpoint(number, None if warp is None else self._checked_warp(warp), when, first)
+
+    def evaluate(self, expression: str) -> Any:
+        """An expression of Python on registers, without their percent signs, and on `arrays`, `session`."""
+        names: dict[str, Any] = {"np": np, "session": self, "arrays": self.arrays, "line": self.line}
+        current = self._machine.current
+        if current is not None:
+            for register in current.frame.program.function.registers:
+                values = current.frame.register(register.index)
+                if values is not None:
+                    shown = _typed(current.threads.take(values), register.type)
+                    names[register.name.lstrip("%").replace("$", "_")] = shown
+        try:
+            return eval(as_text(expression, "expression"), {"__builtins__": __builtins__}, names)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PtxlabError(f"{quoted(expression)} cannot be computed here: {quoted(reason)}") from None
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the launch at this position, read-only, by the number of their argument."""
+        views = {}
+        for name, memory in self._arguments:
+            views[name] = memory.view()
+            views[name].flags.writeable = False
+        return views
+
+    @property
+    def warps(self) -> list[WarpState]:
+        """Every warp of the blocks that run together now: where it stands, and what it waits for."""
+        machine, batch = self._machine, self._machine.batch
+        states: list[WarpState] = []
+        seen = np.zeros(batch.size, dtype=np.bool_)
+
+        def add(threads: Threads, state: Any, instruction: PtxInstruction | None, why: str = "") -> None:
+            fresh = threads.indices[~seen[threads.indices]]
+            seen[threads.indices] = True
+            for warp in np.unique(fresh >> 5).tolist():
+                lanes = tuple((fresh[fresh >> 5 == warp] & 31).tolist())
+                block = batch.grid.block_of(int(batch.numbers[warp * 32 // batch.block_lanes]))
+                states.append(WarpState(block, self._number(warp), lanes, state, instruction, why))
+
+        if machine.current is not None:
+            add(machine.current.threads, "next", self.instruction)
+        for stuck in machine._stuck():
+            add(stuck.threads, "waits", stuck.instruction, stuck.awaited(stuck.threads).name)
+        for waiting in (*machine._partial_arrivals.values(), *machine._pending.values()):
+            steps = waiting.frame.program.steps
+            add(
+                waiting.threads,
+                "ready",
+                steps[waiting.index].instruction if waiting.index < len(steps) else None,
+            )
+        rest = np.flatnonzero(~seen & batch.valid)
+        is_alive = batch.alive[rest]
+        add(Threads(batch, rest[~is_alive]), "ended", None)
+        add(Threads(batch, rest[is_alive]), "not begun", None)
+        return sorted(states, key=lambda state: (state.warp, state.lanes))
+
+    def registers(self, warp: int = 0) -> dict[str, NDArray[Any]]:
+        """The registers of a warp that have been written, by their names in the PTX: 32 lanes each.
+
+        They are those of the function in which the warp is.
+        """
+        place = self._place(warp)
+        frame = self._frame_of(place)
+        values: dict[str, NDArray[Any]] = {}
+        for register in frame.program.function.registers:
+            content = frame.register(register.index)
+            if content is not None:
+                values[register.name] = _typed(content[32 * place : 32 * place + 32].copy(), register.type)
+        return values
+
+    def shared(self, block: int = 0) -> NDArray[np.uint8]:
+        """The shared memory of a block, as bytes; address 0 is the first that the kernel may use."""
+        return self._machine.shared_of(self._block_place(block))[SHARED_START:].copy()
+
+    def tensor_memory(self, block: int = 0) -> NDArray[np.uint32]:
+        """The words of a block's tensor memory, [lanes, columns]."""
+        place = self._block_place(block)
+        if self._machine.tensor_memory is None:
+            raise PtxlabError("no instruction has used tensor memory so far")
+        return np.array(self._machine.tensor_memory.words[place])
+
+    def mbarriers(self, block: int = 0) -> list[Mbarrier]:
+        """The mbarriers that a block has initialised: phase, and arrivals and bytes still expected."""
+        place = self._block_place(block)
+        memory = self._machine.shared_of(place)
+        found = []
+        for owner, address in sorted(self._machine.mbarriers):
+            if owner == place:
+                word = memory[address : address + 8].copy().view(np.uint64)
+                pending, expected, tx, phase = (int(part[0]) for part in BarrierState.of(word))
+                valid = not why_invalid(int(word[0]))
+                found.append(Mbarrier(address - SHARED_START, phase, pending, expected, tx, valid))
+        return found
+
+    def operands(self, warp: int = 0) -> Operation:
+        """What the matrix instruction reads that a warp executes next, as `result.operands` gives it."""
+        number, position = self._checked_warp(warp), self.position
+        instruction = self.instruction
+        if instruction is None or number not in self.next_warps:
+            raise PtxlabError(
+                f"warp {number} does not execute the next instruction; step to one that it does"
+            )
+        products = Products(KEPT_BYTES)
+        self._observed((products,), position + 1)
+        products.end()
+        found = [
+            (product, int(np.flatnonzero((product.warps <= number) & (number < product.warps + 4))[-1]))
+            for product in products.items
+            if (
+                (product.warps <= number)
+                & (number < product.warps + max(product.operands.ins.lanes // 32, 1))
+            ).any()
+        ]
+        operation = found[0][0].operands.item(found[0][1]) if found else None
+        self._go(position)
+        if operation is None:
+            raise PtxlabError(f"{instruction.opcode} at {instruction.where} is no matrix instruction")
+        return operation
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _go(self, target: int) -> None:
+        """Be at a position, from the nearest snapshot before it."""
+        snapshot = self._snapshots[self._snapshot_before(target)]
+        if not snapshot.position <= self.position <= target:
+            self._restore(snapshot)
+        self._forwards(target, {})
+
+    def _snapshot_before(self, position: int) -> int:
+        return bisect_right([snapshot.position for snapshot in self._snapshots], position) - 1
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._machine = snapshot.restore(self._pages)
+        self._base, self._seconds = snapshot.base, snapshot.seconds
+
+    def _forwards(self, target: int, stops: dict[str, frozenset[int]]) -> None:
+        """Execute up to a position, to an instruction of `stops`, or to the end."""
+        while self.position < target and not self.ended:
+            before = self._snapshots[self._snapshot_before(self.position)]
+            if self._seconds - before.seconds >= _SPACING and self.position > before.position:
+                self._snap()
+            first, begun = self.position, perf_counter()
+            pause = min(target, first + max(1, int(self._rate * _SPACING / 4)))
+            machine = self._machine
+            machine.stops = stops
+            try:
+                with np.errstate(all="ignore"):
+                    runs = machine.go_on(pause - self._base)
+                    if not runs:
+                        self._next_batch()
+            except PtxlabError as error:
+                self._fail(error)
+                return
+            spent = perf_counter() - begun
+            self._seconds += spent
+            self._rate = 0.5 * self._rate + 0.5 * (self.position - first) / max(spent, 1e-6)
+            current = self._machine.current
+            if current is not None and current.index in stops.get(current.frame.program.function.name, ()):
+                return
+
+    def _next_batch(self) -> None:
+        """All threads of a batch have ended: the next one begins, or the launch has ended."""
+        position = self.position
+        machine = self._run.next_machine()
+        if machine is None:
+            self.length = position
+            return
+        machine.observe(self._machine.observers)
+        machine.memory.observers = self._machine.observers
+        self._base, self._machine = position, machine
+        machine.start()
+        machine.go_on(0)
+        self._snap()  # memory of a batch is its own
+
+    def _fail(self, error: PtxlabError) -> None:
+        """The launch ends with an error: stay before the instruction that makes it."""
+        self.error = error
+        if self._machine.current is None and not self._machine._pending and not self._machine.frame:
+            self.length = self.position
+            return
+        failing = self.position
+        is_stuck = getattr(getattr(error, "hazard", None), "kind", "") == "deadlock"
+        if not is_stuck:
+            failing -= 1
+            self._restore(self._snapshots[self._snapshot_before(failing)])
+            self.length = None
+            self._forwards(failing, {})
+        self.length = failing
+
+    def _snap(self) -> None:
+        snapshot = Snapshot.take(
+            self._machine, self._pages, self.position, self._base, self._seconds, self._run.output
+        )
+        place = self._snapshot_before(self.position) + 1
+        if place and self._snapshots[place - 1].position == self.position:
+            self._snapshots[place - 1] = snapshot
+            return
+        self._snapshots.insert(place, snapshot)
+        if len(self._snapshots) % 8 == 0 and self.memory > self._most_bytes:
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Drop snapshots until half of the memory is left: the farther from here, the fewer stay."""
+        while len(self._snapshots) > 4 and self.memory > self._most_bytes // 2:
+            times = np.array([snapshot.seconds for snapshot in self._snapshots])
+            gaps = times[2:] - times[:-2]
+            distance = np.abs(times[1:-1] - self._seconds) + _SPACING
+            order = np.argsort(gaps / distance)[: max(1, len(gaps) // 8)] + 1
+            self._snapshots = [
+                snapshot
+                for number, snapshot in enumerate(self._snapshots)
+                if number not in set(order.tolist())
+            ]
+            self._pages.keep(slots for snapshot in self._snapshots for _, slots in snapshot.contents)
+
+    def _seek(
+        self,
+        holds: Callable[[DebugSession], bool],
+        stops: dict[str, frozenset[int]] | None,
+        *,
+        forwards: bool,
+    ) -> bool:
+        """Go on to the next position at which something holds, or back to the last one; whether there is one.
+
+        It is asked at the instructions of `stops` only; with None, at each.
+        """
+        origin = self.position
+        if forwards:
+            self._reset_watches()
+            return self._next(holds, stops, None)
+        number = self._snapshot_before(max(origin - 1, 0))
+        last = origin
+        while number >= 0:
+            snapshot = self._snapshots[number]
+            begin = snapshot.position
+            self._restore(snapshot)
+            self._reset_watches()
+            found = begin if begin < origin and self._at(stops) and holds(self) else -1
+            while self._next(holds, stops, last):
+                found = self.position
+            if found >= 0:
+                self._go(found)
+                return True
+            last = begin
+            number = self._snapshot_before(begin - 1) if begin else -1
+        self._go(0)
+        return False
+
+    def _next(
+        self,
+        holds: Callable[[DebugSession], bool],
+        stops: dict[str, frozenset[int]] | None,
+        end: int | None,
+    ) -> bool:
+        """Go on to the next position before `end` at which something holds."""
+        while not self.ended:
+            most = self.position + 1 if stops is None else 1 << 62
+            self._forwards(most if end is None else min(most, end), stops or {})
+            if end is not None and self.position >= end:
+                return False
+            if self._at(stops) and holds(self):
+                return True
+        return False
+
+    def _at(self, stops: dict[str, frozenset[int]] | None) -> bool:
+        current = self._machine.current
+        if stops is None:
+            return True
+        return current is not None and current.index in stops.get(current.frame.program.function.name, ())
+
+    def _reset_watches(self) -> None:
+        for watch in self.watches:
+            watch.last = watch.value(self)
+
+    def _arrived(self, why: str) -> DebugSession:
+        self.stopped = why
+        if self.ended:
+            self.stopped = "the end" if self.error is None else f"error: {self.error}"
+        elif self.position == 0:
+            self.stopped = "begin"
+        return self
+
+    def _observed(self, observers: tuple[Observer, ...], target: int) -> None:
+        """Execute up to a position, and tell observers of it."""
+        self._observe(observers)
+        try:
+            for observer in observers:
+                observer.attach(self._machine)
+                observer.begin(self._machine.batch)
+            self._forwards(target, {})
+        finally:
+            self._observe(())
+
+    def _observe(self, observers: tuple[Observer, ...]) -> None:
+        self._machine.observe(observers)
+        self._machine.memory.observers = observers
+
+    def _instructions(self, chosen: Callable[[PtxInstruction], bool]) -> dict[str, frozenset[int]]:
+        """Instructions by function, by their indices."""
+        found = {
+            name: frozenset(i.index for i in function.instructions if chosen(i))
+            for name, function in self._image.module.functions.items()
+        }
+        return {name: indices for name, indices in found.items() if indices}
+
+    # -- warps and blocks ------------------------------------------------------------------------------------
+
+    def _number(self, place: int) -> int:
+        """The number in the launch of a warp of the batch."""
+        block, within = divmod(place, self._machine.batch.block_lanes // 32)
+        return int(self._machine.batch.numbers[block]) * self.grid.warps + within
+
+    def _checked_warp(self, warp: object) -> int:
+        number, count = as_int(warp, "warp"), self.grid.warps * self.grid.block_count
+        if not 0 <= number < count:
+            raise PtxlabError(f"warp={quoted(number)}: the launch has {counted(count, 'warp')}, from 0 on")
+        return number
+
+    def _place(self, warp: object) -> int:
+        """Where a warp of the launch is in the batch."""
+        block, within = divmod(self._checked_warp(warp), self.grid.warps)
+        return self._block_place(block) * (self._machine.batch.block_lanes // 32) + within
+
+    def _block_place(self, block: object) -> int:
+        number = as_int(block, "block")
+        if not 0 <= number < self.grid.block_count:
+            raise PtxlabError(
+                f"block={quoted(number)}: the launch has {counted(self.grid.block_count, 'block')}, from 0 on"
+            )
+        places = np.flatnonzero(self._machine.batch.numbers == number)
+        if not len(places):
+            numbers = self._machine.batch.numbers
+            raise PtxlabError(
+                f"block {number} does not run at position {self.position}: blocks {numbers.min()} to "
+                f"{numbers.max()} do"
+            )
+        return int(places[0])
+
+    def _frame_of(self, place: int) -> Frame:
+        """The call in which a warp is."""
+        machine = self._machine
+        waiting = [machine.current, *machine._converging.values(), *machine._pending.values()]
+        waiting += [other for other, _ in (*machine._sleeping, *machine._spinning)]
+        found = [(item.frame, item.threads) for item in waiting if item is not None]
+        found += [(frame, threads) for (frame, _), _, threads in machine.barriers.waiting()]
+        for frame, threads in found:
+            if (threads.indices >> 5 == place).any():
+                return frame
+        return machine.entry_frame
+
+    def _warp_in_question(self, warp: int | None) -> int:
+        if warp is not None:
+            return self._checked_warp(warp)
+        return self.next_warps[0] if self.next_warps else 0
+
+    def _line_of(self, warp: int) -> int:
+        """The line at which a warp is."""
+        return next((state.line for state in self.warps if state.warp == warp), 0)
+
+    def _check_register(self, name: str) -> None:
+        names = [
+            register.name
+            for function in self._image.module.functions.values()
+            for register in function.registers
+        ]
+        if name not in names:
+            raise PtxlabError(f"register={quoted(name)}: there are {listing(dict.fromkeys(names))}")
+
+    def _array(self, array: object) -> NDArray[Any]:
+        """An argument, by its number or as itself."""
+        for name, memory in self._arguments:
+            if isinstance(array, np.ndarray):
+                if memory is array or np.may_share_memory(memory, array):
+                    return memory if memory is array else array
+            elif str(array) == name:
+                return memory
+        names = listing(name for name, _ in self._arguments)
+        raise PtxlabError(f"array={quoted(array)}: it is no array of this launch; arguments {names} are")
+
+
+def _always(session: DebugSession) -> bool:
+    return True
+
+
+def _typed(values: NDArray[Any], kind: str) -> NDArray[Any]:
+    """Values of a register in its own type."""
+    dtype = np.dtype(_DTYPES.get(kind, values.dtype))
+    return values.view(dtype) if dtype.itemsize == values.dtype.itemsize else values
