@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator.debug import DebugSession
 from ptxlab.simulator.debug import session as session_module
+from ptxlab.simulator.debug.history import Origin
 
 from .kernel_cases import CASES, digest
 
@@ -251,3 +253,84 @@ def test_kernels_with_asynchronous_copies(name: str, monkeypatch: pytest.MonkeyP
     assert _state(session.go(end // 2)) == middle
     session.run()
     assert digest(arguments) == digest(plain)
+
+
+def _lines_behind(origin: Origin) -> set[str]:
+    lines = _SOURCE.splitlines()
+    return {lines[part.line - 1].strip() for part in origin.walk() if part.line}
+
+
+def test_who_wrote_through_shared_memory_and_shuffles() -> None:
+    session, x, n = _session("rounds", 1)
+    session.run()
+    origin = session.who_wrote(x, 5, most=500)
+    assert session.position == session.length
+    assert (origin.opcode, origin.warp, origin.lane) == ("st.global.f32", 0, 5)
+    read = [part for part in origin.walk() if "argument 1" in part.note]
+    # Element 5 is made from itself and from element 58, its mirror, alone.
+    assert {part.what.split(" of ")[0] for part in read} == {"bytes 20 to 23", "bytes 232 to 235"}
+    assert {(part.warp, part.lane) for part in origin.walk() if part.opcode == "st.shared.f32"} >= {(1, 26)}
+    assert "s[threadIdx.x] = v * 2 + threadIdx.x;" in _lines_behind(origin)
+    assert json.loads(json.dumps(origin.json()))["sources"][0]["position"] < origin.position
+    assert str(origin).splitlines()[0] == origin.sentence
+    assert session.who_wrote(n, 0).opcode.startswith("atom") or "red" in session.who_wrote(n, 0).opcode
+    assert session.go(0).who_wrote(x, 5).note.endswith("as it was at the beginning")
+    assert any("not followed" in part.note for part in session.run().who_wrote(x, 5, most=2).walk())
+
+    shuffled, y, _ = _session("born", 1)
+    shuffled.run()
+    lanes = [part.lane for part in shuffled.who_wrote(y, 69).walk() if part.opcode == "ld.global.u32"]
+    assert lanes == [4], "shfl.bfly by 1: lane 5 has the value of lane 4"
+
+
+def test_who_wrote_through_copies_and_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_SPACING", 1e-4)  # several pieces are executed again
+    session, x, _ = _session("synchronised", 1)
+    session.run()
+    origin = session.who_wrote(x, 5)
+    chain = [part.what for part in origin.walk() if part.opcode.startswith("cp.async.bulk")]
+    assert [int(what.split()[-1]) % 256 for what in chain] == [4 * (5 ^ 5) + 16 * 0, 20, 0] or len(chain) == 3
+    product, y, _ = _session("product", 1)
+    product.run()
+    origin = product.who_wrote(y, 5, most=1000)
+    products = [part for part in origin.walk() if part.opcode.startswith("mma")]
+    assert len(products) == 10, "two registers of D, through five products each"
+    sources = {part.what for part in products[0].sources}
+    assert any(what.startswith("C: ") for what in sources)
+    # d[3] of lane 5 is row 9, column 3: A's row is in lanes 4 to 7, B's column in lanes 12 to 15.
+    lanes = {part.lane for top in products[:1] for part in top.sources if part.what.startswith("B")}
+    assert lanes <= set(range(8, 16)) and lanes
+    assert not any("not followed" in part.note for part in origin.walk())
+
+
+def test_where_a_nan_is_born() -> None:
+    session, x, _ = _session("born", 1)
+    x[:] = 0
+    x[40] = 7
+    session = ptxlab.kernel(_SOURCE, "born").debug(1, 64, x, np.zeros(1, np.int32))
+    assert session.first_infinity() is not None
+    origin = session.first_nan()
+    assert origin is not None and origin.opcode == "sub.f32" and origin.lane == 0
+    assert origin.position == session.position - 1
+    reference = np.zeros(128, np.float32)
+    reference[40] = 7
+    first = session.first_difference(x, reference)
+    assert first is not None and first.what == "element (64,)"
+    clean, *_ = _session("rounds", 1)
+    assert clean.first_nan() is None and clean.position == 0
+    assert clean.first_difference("2", clean.run().arrays["2"]) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda session: session.who_wrote("1", 500), r"index=500: it names one element of float32\[128\]"),
+        (lambda session: session.who_wrote(register="%f1", lane=40), "lane=40: lanes are 0 to 31"),
+        (lambda session: session.who_wrote("1", 0, most=0), "most=0: it is 1 or more"),
+        (lambda session: session.first_difference("1", 3), r"reference: found the shape \[\]"),
+    ],
+)
+def test_refused_questions(call: Any, sentence: str) -> None:
+    session, *_ = _session("rounds")
+    with pytest.raises(PtxlabError, match=sentence):
+        call(session)

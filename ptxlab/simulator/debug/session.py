@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ..._util.arguments import as_flag, as_int, as_text
@@ -27,7 +28,8 @@ from ..launch_threads import Threads
 from ..machine import Frame
 from ..ptx.syntax import PtxInstruction
 from ..result import Products
-from ..simulate import KEPT_BYTES, Run
+from ..simulate import KEPT_BYTES, Run, as_bytes
+from .history import Origin, Target, trace
 from .snapshots import Pages, Snapshot
 
 if TYPE_CHECKING:
@@ -234,7 +236,7 @@ class DebugSession:
         target = as_int(position, "position")
         if target < 0:
             raise PtxlabError(f"position={quoted(target)}: positions are counted from 0 on")
-        self._go(target)
+        self.go_to(target)
         self.stopped = "the end" if self.ended else "position"
         return self
 
@@ -503,7 +505,7 @@ class DebugSession:
                 f"warp {number} does not execute the next instruction; step to one that it does"
             )
         products = Products(KEPT_BYTES)
-        self._observed((products,), position + 1)
+        self.observed((products,), position + 1)
         products.end()
         found = [
             (product, int(np.flatnonzero((product.warps <= number) & (number < product.warps + 4))[-1]))
@@ -514,31 +516,140 @@ class DebugSession:
             ).any()
         ]
         operation = found[0][0].operands.item(found[0][1]) if found else None
-        self._go(position)
+        self.go_to(position)
         if operation is None:
             raise PtxlabError(f"{instruction.opcode} at {instruction.where} is no matrix instruction")
         return operation
 
+    # -- where values come from ------------------------------------------------------------------------------
+
+    def who_wrote(
+        self,
+        array: object = None,
+        index: Any = 0,
+        *,
+        register: str | None = None,
+        warp: int = 0,
+        lane: int = 0,
+        most: int = 100,
+    ) -> Origin:
+        """Who wrote an element of an array last, or a register of a lane, and from what.
+
+        It goes back to the arguments, through registers, memory, shuffles and `mma`, for at most `most`
+        instructions.
+        """
+        limit = as_int(most, "most")
+        if limit < 1:
+            raise PtxlabError(f"most={quoted(limit)}: it is 1 or more")
+        if register is not None:
+            name, place, number = as_text(register, "register"), self._place(warp), as_int(lane, "lane")
+            self._check_register(name)
+            if not 0 <= number < 32:
+                raise PtxlabError(f"lane={quoted(number)}: lanes are 0 to 31")
+            frame = self._frame_of(place)
+            found = [r.index for r in frame.program.function.registers if r.name == name]
+            if not found:
+                raise PtxlabError(f"register={quoted(name)}: the function in which warp {warp} is has none")
+            origin = Origin(f"{name} of warp {warp}, lane {number}")
+            target = Target(self.position, origin, frame, found[0], 32 * place + number)
+        else:
+            view = self._array(array)
+            try:
+                flat = int(np.arange(view.size).reshape(view.shape)[index])
+            except (IndexError, TypeError, ValueError):
+                raise PtxlabError(
+                    f"index={quoted(index)}: it names one element of {view.dtype}{list(view.shape)}"
+                ) from None
+            steps = zip(np.unravel_index(flat, view.shape), view.strides, strict=True)
+            address = view.ctypes.data + sum(int(i) * step for i, step in steps)
+            memory = next(memory for _, memory in self._arguments if np.may_share_memory(memory, view))
+            first = address - memory.ctypes.data
+            origin, data = Origin(f"element {quoted(index)}"), as_bytes(memory)
+            target = Target(self.position, origin, data=data, first=first, last=first + view.itemsize)
+        trace(self, [target], limit)
+        return origin
+
+    def first_nan(self) -> Origin | None:
+        """Go behind the first instruction that gives a NaN, and say from what; None if there is none."""
+        return self._first(np.isnan)
+
+    def first_infinity(self) -> Origin | None:
+        """Go behind the first instruction that gives an infinity, and say from what; or None."""
+        return self._first(np.isinf)
+
+    def first_difference(self, array: object, reference: Any) -> Origin | None:
+        """At the end, who wrote the first element that differs from a reference; None if none does."""
+        view = self._array(array)
+        expected = np.asarray(reference)
+        if expected.shape != view.shape:
+            raise PtxlabError(
+                f"reference: found the shape {list(expected.shape)}; the array has {list(view.shape)}"
+            )
+        self.go_to(1 << 62)
+        same = (view == expected) | ((view != view) & (expected != expected))
+        places = np.argwhere(~same)
+        return self.who_wrote(array, tuple(places[0].tolist())) if len(places) else None
+
+    def _first(self, is_special: Callable[[NDArray[Any]], NDArray[Any]]) -> Origin | None:
+        """Go behind the first instruction with a special result, from the beginning on."""
+        here = self.position
+        self.go_to(0)
+        while not self.ended:
+            current, instruction = self._machine.current, self.instruction
+            self._forwards(self.position + 1, {})
+            if current is None or instruction is None:
+                continue
+            for register in instruction.registers[1]:
+                dtype = _float_type(instruction, register.type)
+                if dtype is None:
+                    continue
+                values = np.ascontiguousarray(current.frame.read(register.index, current.threads))
+                special = is_special(values.view(dtype).reshape(len(values), -1).astype(np.float64)).any(
+                    axis=1
+                )
+                if special.any():
+                    thread = int(current.threads.indices[np.flatnonzero(special)[0]])
+                    name = f"{register.name} of warp {self._number(thread >> 5)}, lane {thread & 31}"
+                    origin = Origin(name)
+                    trace(self, [Target(self.position, origin, current.frame, register.index, thread)], 100)
+                    return origin
+        self.go_to(here)
+        return None
+
     # -- inside ----------------------------------------------------------------------------------------------
 
-    def _go(self, target: int) -> None:
+    def go_to(self, target: int) -> None:
         """Be at a position, from the nearest snapshot before it."""
-        snapshot = self._snapshots[self._snapshot_before(target)]
+        snapshot = self._snapshots[self.snapshot_before(target)]
         if not snapshot.position <= self.position <= target:
             self._restore(snapshot)
         self._forwards(target, {})
 
-    def _snapshot_before(self, position: int) -> int:
+    def snapshot_before(self, position: int) -> int:
+        """The number of the last snapshot that is not behind a position."""
         return bisect_right([snapshot.position for snapshot in self._snapshots], position) - 1
 
     def _restore(self, snapshot: Snapshot) -> None:
         self._machine = snapshot.restore(self._pages)
+        self._observe(())
         self._base, self._seconds = snapshot.base, snapshot.seconds
+
+    def rewind(self, number: int) -> tuple[int, int]:
+        """Go back to a snapshot: its position, and the instructions of the batches before."""
+        self._restore(self._snapshots[number])
+        return self.position, self._base
+
+    def title_of(self, data: NDArray[np.uint8]) -> str:
+        """What messages call an array."""
+        for buffer in self._machine.memory.buffers:
+            if buffer.data.ctypes.data == data.ctypes.data and buffer.size == data.size:
+                return buffer.title
+        return "memory of the threads"
 
     def _forwards(self, target: int, stops: dict[str, frozenset[int]]) -> None:
         """Execute up to a position, to an instruction of `stops`, or to the end."""
         while self.position < target and not self.ended:
-            before = self._snapshots[self._snapshot_before(self.position)]
+            before = self._snapshots[self.snapshot_before(self.position)]
             if self._seconds - before.seconds >= _SPACING and self.position > before.position:
                 self._snap()
             first, begun = self.position, perf_counter()
@@ -584,7 +695,7 @@ class DebugSession:
         is_stuck = getattr(getattr(error, "hazard", None), "kind", "") == "deadlock"
         if not is_stuck:
             failing -= 1
-            self._restore(self._snapshots[self._snapshot_before(failing)])
+            self._restore(self._snapshots[self.snapshot_before(failing)])
             self.length = None
             self._forwards(failing, {})
         self.length = failing
@@ -593,7 +704,7 @@ class DebugSession:
         snapshot = Snapshot.take(
             self._machine, self._pages, self.position, self._base, self._seconds, self._run.output
         )
-        place = self._snapshot_before(self.position) + 1
+        place = self.snapshot_before(self.position) + 1
         if place and self._snapshots[place - 1].position == self.position:
             self._snapshots[place - 1] = snapshot
             return
@@ -630,7 +741,7 @@ class DebugSession:
         if forwards:
             self._reset_watches()
             return self._next(holds, stops, None)
-        number = self._snapshot_before(max(origin - 1, 0))
+        number = self.snapshot_before(max(origin - 1, 0))
         last = origin
         while number >= 0:
             snapshot = self._snapshots[number]
@@ -641,11 +752,11 @@ class DebugSession:
             while self._next(holds, stops, last):
                 found = self.position
             if found >= 0:
-                self._go(found)
+                self.go_to(found)
                 return True
             last = begin
-            number = self._snapshot_before(begin - 1) if begin else -1
-        self._go(0)
+            number = self.snapshot_before(begin - 1) if begin else -1
+        self.go_to(0)
         return False
 
     def _next(
@@ -682,7 +793,7 @@ class DebugSession:
             self.stopped = "begin"
         return self
 
-    def _observed(self, observers: tuple[Observer, ...], target: int) -> None:
+    def observed(self, observers: tuple[Observer, ...], target: int) -> None:
         """Execute up to a position, and tell observers of it."""
         self._observe(observers)
         try:
@@ -778,6 +889,17 @@ class DebugSession:
                 return memory
         names = listing(name for name, _ in self._arguments)
         raise PtxlabError(f"array={quoted(array)}: it is no array of this launch; arguments {names} are")
+
+
+def _float_type(instruction: PtxInstruction, kind: str) -> np.dtype[Any] | None:
+    """The type of a result, if it is a float: that of the register, or that of the opcode for two halves."""
+    if kind in ("f32", "f64"):
+        return np.dtype(_DTYPES[kind])
+    packed = {"f16": np.float16, "f16x2": np.float16, "bf16": bfloat16, "bf16x2": bfloat16}
+    name = instruction.parts[-1]
+    if name in packed and instruction.is_arithmetic:
+        return np.dtype(packed[name])
+    return None
 
 
 def _always(session: DebugSession) -> bool:
