@@ -86,6 +86,7 @@ COMMANDS = {
         "measure latency and throughput of an instruction, with clock, power and temperature",
     ),
     "simulate": Command("simulate_commands", "run a kernel of CUDA C++ or PTX without a GPU, bit for bit"),
+    "debug": Command("debug", "step through a kernel, forwards and backwards, at a prompt"),
     "profile": Command(
         "simulate_commands",
         "predict how long a launch takes on an H200, without one, and what its warps wait for",

@@ -113,7 +113,7 @@ def simulate(
     before = copy.deepcopy(values)
     peaks = find_card(card)
     look: bool | str = "error" if check == "error" else check == "list"
-    _check_count(program, values)
+    check_count(program, values)
     result = program.simulate(
         grid, block, *values, shared=launch.shared, cluster=cluster, check=look, limit=limit
     )
@@ -191,11 +191,12 @@ def _profiled(file: str, launch: Launch, card: str) -> LaunchProfile:
     grid, block, cluster = launch.shape
     find_timing(card)
     program, values = launch.kernel(file), launch.values()
-    _check_count(program, values)
+    check_count(program, values)
     return program.profile(grid, block, *values, shared=launch.shared, cluster=cluster, chip=card)
 
 
-def _check_count(program: Kernel, values: list[Any]) -> None:
+def check_count(program: Kernel, values: list[Any]) -> None:
+    """Refuse a launch with too many or too few arguments."""
     if len(values) != len(program.parameters):
         parameters = f" ({', '.join(program.parameters)})" if program.parameters else ""
         raise PtxlabError(

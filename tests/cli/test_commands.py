@@ -495,6 +495,7 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         pytest.skip("measures a GPU")
     if words[0] not in (
         "check",
+        "debug",
         "lab",
         "profile",
         "sass",
@@ -523,6 +524,33 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for encoding in ("utf-8-sig", "utf-16", "latin-1"):  # as editors of Windows save it
         Path("twice.cu").write_bytes(source.encode(encoding))
         assert "32 elements changed" in answer("simulate", "twice.cu", "--arg", "ones:f4:32")
+
+
+def test_debug_at_a_prompt(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = 'extern "C" __global__ void twice(float* x) {\n  x[threadIdx.x] *= 2;\n}\n'
+    Path("twice.cu").write_text(source, encoding="utf-8")
+    launch = ("debug", "twice.cu", "--arg", "ones:f4:32")
+    commands = [
+        "break 2",
+        "run",
+        "where",
+        "run",
+        "print arrays['1'][5]",
+        "who 1 5",
+        "back",
+        "quit",
+        "nonsense",
+    ]
+    text = answer(*launch, *(word for command in commands for word in ("--execute", command)))
+    assert "breakpoint at line 2" in text and ">    2   x[threadIdx.x] *= 2;" in text
+    assert "block (0, 0, 0), warp 0, 32 lanes: next at twice.cu:2" in text
+    assert "\n2.0\n" in text and "element 5: st.global.f32 at twice.cu:2, warp 0, lane 5" in text
+    assert "nonsense" not in text
+    monkeypatch.setattr("sys.stdin", io.StringIO("step line\nback\nwho 1\nwatch 1 99\nwhat\n"))
+    text = answer(*launch)
+    assert "found '1'; it takes ARGUMENT INDEX" in text and "'what': there is no such command" in text
+    assert "index=99: the array is float32[32]" in text
 
 
 def test_simulate_ends_at_a_limit(answer, refused, tmp_path: Path) -> None:
