@@ -263,7 +263,6 @@ class Kernel(Displayed):
         >>> session.run().stopped, float(x[0]), session.back(2).line, float(x[0])
         ('the end', 2.0, 1, 1.0)
         """
-
         from .debug import DebugSession
 
         shape = as_launch(self.function, grid, block, shared, cluster)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from ..instructions.warps import shuffle_lanes
 from ..launch_threads import Threads
 from ..machine import Frame, Machine
 from ..ptx.syntax import Immediate, Pair, PtxInstruction, PtxOperand, Register, Vector, registers_of
-
-if TYPE_CHECKING:
-    from .session import DebugSession
 
 _MOST_SHOWN = 60  # rows of the picture
 
@@ -106,6 +103,29 @@ class _Event:
     lanes: tuple[NDArray[Any], ...] = ()  # of shfl: by how much, and the clamp, for each thread
 
 
+class _Session(Protocol):
+    """What is needed of a session: motion, and the names of its arrays."""
+
+    @property
+    def position(self) -> int:
+        """How many instructions have been executed."""
+
+    def go_to(self, target: int) -> None:
+        """Be at a position."""
+
+    def snapshot_before(self, position: int) -> int:
+        """The number of the last snapshot that is not behind a position."""
+
+    def rewind(self, number: int) -> tuple[int, int]:
+        """Go back to a snapshot: its position, and the instructions of the batches before."""
+
+    def observed(self, observers: tuple[Observer, ...], target: int) -> None:
+        """Execute up to a position, and tell observers of it."""
+
+    def title_of(self, data: NDArray[np.uint8]) -> str:
+        """What messages call an array."""
+
+
 class EventLog(Observer):
     """Everything that is executed, in order."""
 
@@ -144,7 +164,7 @@ def _values(operand: PtxOperand, frame: Frame, threads: Threads) -> NDArray[Any]
     return np.full(threads.count, value, dtype=np.uint32)
 
 
-def trace(session: DebugSession, targets: Sequence[Target], most: int) -> None:
+def trace(session: _Session, targets: Sequence[Target], most: int) -> None:
     """Fill in the origins of targets, and of what their instructions read, up to so many instructions."""
     here, end = session.position, session.position
     left = most
@@ -173,7 +193,7 @@ def trace(session: DebugSession, targets: Sequence[Target], most: int) -> None:
                 continue
             left -= 1
             event, thread = found
-            _describe(session, target.origin, event, thread)
+            _describe(target.origin, event, thread)
             for source in _sources(event, thread, target):
                 if isinstance(source, Origin):
                     target.origin.sources.append(source)
@@ -224,7 +244,7 @@ def _has(threads: Threads, thread: int) -> bool:
     return at < threads.count and int(threads.indices[at]) == thread
 
 
-def _describe(session: DebugSession, origin: Origin, event: _Event, thread: int) -> None:
+def _describe(origin: Origin, event: _Event, thread: int) -> None:
     """Say which instruction and thread wrote a value."""
     batch, instruction = event.threads.batch, event.instruction
     number = int(batch.numbers[thread // batch.block_lanes])
