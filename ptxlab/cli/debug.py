@@ -69,7 +69,11 @@ class Prompt(cmd.Cmd):
             output.write(str(error))
 
     def _move(self, action: Callable[[], object]) -> None:
-        self._tried(lambda: (action(), self.show_place()))
+        def move() -> None:
+            action()
+            self.show_place()
+
+        self._tried(move)
 
     def _words(self, line: str, *names: str) -> list[Any]:
         """The words of a command, whole numbers where they are."""

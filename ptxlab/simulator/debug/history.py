@@ -342,8 +342,7 @@ def _sources(event: _Event, thread: int, target: Target) -> Iterator[Target | Or
             yield Origin(f"shared memory from byte {spans[0] - SHARED_START} on", note="A and B of wgmma")
     yield from registers(inputs)
     if not inputs:
-        source = operands[-1] if operands else None
-        text = getattr(source, "name", None) or "a constant"
+        text = getattr(operands[-1], "name", None) or "a constant"
         if parts[0] == "ld":
             text = "a parameter of the kernel"
         yield Origin(text, note=f"{instruction.opcode} reads no register")
@@ -359,18 +358,21 @@ def _form(instruction: PtxInstruction) -> object:
 def _product_sources(event: _Event, ins: Instruction, thread: int, number: int) -> Iterator[Target]:
     """The registers of A's row, of B's column and of C that an element of D of `mma` is made from."""
     first, lane = thread // 32 * 32, thread % 32
-    per_register = ins.d.layout.elements // ins.d.registers
+    a, b, c, d = (operand.layout for operand in (ins.a, ins.b, ins.c, ins.d))
+    if a is None or b is None or c is None or d is None:  # as in wmma, whose lanes PTX leaves open
+        return
+    per_register = d.elements // ins.d.registers
     wanted: dict[tuple[str, int, int], None] = {}
     for element in range(number * per_register, (number + 1) * per_register):
-        row, column = ins.d.layout.coords()[lane, element].tolist()
-        for name, operand, places in (
-            ("C", ins.c, [(row, column)]),
-            ("A", ins.a, [(row, k) for k in range(ins.a.layout.shape[1])]),
-            ("B", ins.b, [(k, column) for k in range(ins.b.layout.shape[0])]),
+        row, column = d.coords()[lane, element].tolist()
+        for name, layout, count, places in (
+            ("C", c, ins.c.registers, [(row, column)]),
+            ("A", a, ins.a.registers, [(row, k) for k in range(a.shape[1])]),
+            ("B", b, ins.b.registers, [(k, column) for k in range(b.shape[0])]),
         ):
             for place in places:
-                holder, at = operand.layout.locate(*place)
-                wanted[name, holder, at * operand.registers // operand.layout.elements] = None
+                holder, at = layout.locate(*place)
+                wanted[name, holder, at * count // layout.elements] = None
     vectors = dict(zip("DABC", event.instruction.operands, strict=False))
     seen: set[tuple[int, int]] = set()
     for name, holder, index in wanted:

@@ -27,7 +27,7 @@ from ..launch_arguments import Pointer, values_of
 from ..launch_threads import Threads
 from ..machine import Frame
 from ..ptx.syntax import PtxInstruction
-from ..result import Products
+from ..result import Products, Result
 from ..simulate import KEPT_BYTES, Run, as_bytes
 from .history import Origin, Target, trace
 from .snapshots import Pages, Snapshot
@@ -507,15 +507,7 @@ class DebugSession:
         products = Products(KEPT_BYTES)
         self.observed((products,), position + 1)
         products.end()
-        found = [
-            (product, int(np.flatnonzero((product.warps <= number) & (number < product.warps + 4))[-1]))
-            for product in products.items
-            if (
-                (product.warps <= number)
-                & (number < product.warps + max(product.operands.ins.lanes // 32, 1))
-            ).any()
-        ]
-        operation = found[0][0].operands.item(found[0][1]) if found else None
+        operation = Result(_products=products).operands(warp=number) if products.items else None
         self.go_to(position)
         if operation is None:
             raise PtxlabError(f"{instruction.opcode} at {instruction.where} is no matrix instruction")
@@ -895,10 +887,11 @@ def _float_type(instruction: PtxInstruction, kind: str) -> np.dtype[Any] | None:
     """The type of a result, if it is a float: that of the register, or that of the opcode for two halves."""
     if kind in ("f32", "f64"):
         return np.dtype(_DTYPES[kind])
-    packed = {"f16": np.float16, "f16x2": np.float16, "bf16": bfloat16, "bf16x2": bfloat16}
     name = instruction.parts[-1]
-    if name in packed and instruction.is_arithmetic:
-        return np.dtype(packed[name])
+    if instruction.is_arithmetic and name in ("f16", "f16x2"):
+        return np.dtype(np.float16)
+    if instruction.is_arithmetic and name in ("bf16", "bf16x2"):
+        return np.dtype(bfloat16)
     return None
 
 
