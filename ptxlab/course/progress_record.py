@@ -46,6 +46,7 @@ _LESSONS_MOVED = {
 #: The exercises by their names before that, with the names that they have now; None for those that are gone.
 _MOVED: dict[str, str | None] = {
     **{f"{old}.{at}": f"{new}.{at}" for old, new in _LESSONS_MOVED.items() for at in range(1, 10)},
+    **{f"22.{at}": f"22.{at + 1}" for at in range(1, 9)},
     "05.4": "06.1", "05.5": "06.2", "05.6": "06.3", "05.7": "05.4",
     "06.1": "07.1", "06.2": "07.2", "06.3": "07.3", "06.4": "07.4", "06.5": "06.4", "06.6": "08.4",
     "06.7": "15.3", "13.3": "15.4", "13.4": "15.5", "13.5": "15.6", "13.6": "15.7", "13.7": "15.8",

@@ -93,7 +93,10 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Numbers": {
         "numerics": ("Why does your GPU's sum differ from NumPy's?", "element-types wgmma"),
-        "wmma-sub-byte": ("How do you multiply with single bits?", "element-types"),
+        "wmma-sub-byte": (
+            "How little C++ does a tensor core take, and what does it cost?",
+            "your-first-tensor-core-kernel element-types",
+        ),
         "what-the-chip-runs": ("Which instruction does the chip really run?", "element-types"),
         "on-a-real-gpu": (
             "Do you believe the emulator?",

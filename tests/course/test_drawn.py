@@ -83,8 +83,8 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     ),
     "17.5": lambda lane, low, _: (lane // 4 + lane % 2 * 8, low),
     "18.1": lambda stored, nibble: stored // 4 * 8 + _nibbles(nibble)[stored % 4 // 2] * 2 + stored % 2,
-    "22.2": lambda *values: _register(values),
-    "22.5": lambda ones: (128 - ones, ones),
+    "22.3": lambda *values: _register(values),
+    "22.6": lambda ones: (128 - ones, ones),
     "25.1": lambda a, b, c: 32 * (a[0] * b[0] + a[1] * b[1]) + c,
     "25.2": lambda scale: (
         int(f"{scale.hex()}".split("p")[1]) + 127,

@@ -34,6 +34,7 @@ NOTEBOOKS = (
     "02-your-first-tensor-core-kernel",
     "04-shared-memory-and-banks",
     "10-what-goes-wrong",
+    "22-wmma-sub-byte",
 )
 #: Lessons with kernels of their own.
 MODULES = (

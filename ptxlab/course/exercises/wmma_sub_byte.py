@@ -1,26 +1,32 @@
-"""Lesson 22: sub-byte WMMA with s4, u4 and b1."""
+"""Lesson 22: WMMA with f16, why kernels leave it, and its sub-byte types s4, u4 and b1."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from ... import wmma
 from ...instruction import mma_instruction
 from ...isa.catalog import mma_forms
-from ...views import Picture
+from ...memory import weight_order
+from ...views import Header, Picture
 from ...views.charts import table
-from ..answers import whole_numbers, whole_result_of
+from ...views.grid import Entry, uniform_grid
+from ...views.labels import index_range
+from ..answers import result_of, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
+_F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = mma_instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 AND = mma_instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
-WIDTH, LINE = 100, 3  # elements of a row, and the row: 22.3
-ROW, COL = 3, 77  # of a bit: 22.4
-ONES = drawn("22.5", "has {} ones", 40, 48, 36, 52, 44, 28)
+WIDTH, LINE = 100, 3  # elements of a row, and the row: 22.4
+ROW, COL = 3, 77  # of a bit: 22.5
+ONES = drawn("22.6", "has {} ones", 40, 48, 36, 52, 44, 28)
 _WORD = drawn(
-    "22.2",
+    "22.3",
     "[{}, {}, {}, {}, {}, {}, {}, {}]",
     (3, -1, 7, 0, -8, 1, 2, -3),
     (5, -1, 2, -7, 0, 6, -4, 1),
@@ -31,6 +37,28 @@ _WORD = drawn(
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def loads(lanes: int = 8) -> Picture:
+    """The elements that the first lanes get from one 128-bit load of f16 weights stored in `weight_order`.
+
+    >>> loads().grids[0].at(1, 0).text
+    'B[2][0]'
+    """
+    order = weight_order(_F16.b, (16, 32))
+
+    def entry(lane: int, at: int) -> Entry:
+        k, n = divmod(int(order.loads[0, lane, at]), 32)
+        span = index_range(2 * at, 2)
+        tooltip = f"lane {lane}, bytes {span} of its load: row k = {k}, column n = {n}"
+        return Entry((f"B[{k}][{n}]",), lane, tooltip)
+
+    grid = replace(
+        uniform_grid((lanes, order.per_load), entry, [f"lane {lane}" for lane in range(lanes)], []),
+        columns=tuple(Header(4 * at, 4, (f"fragment {at}: b0..b3",)) for at in range(2)),
+    )
+    notes = ("a row is 16 bytes of memory, and the next row follows it", f"{lanes} of 32 lanes")
+    return Picture("One 128-bit load brings two fragments of B", notes, (grid,))
 
 
 def fragment_counts() -> Picture:
@@ -88,6 +116,39 @@ def registers_by_shape() -> Picture:
 
 
 @checks("22.1")
+def _by_columns(answer: object) -> Sentences:
+    form = "`arguments(k, column, N, K)` returns `(offset, ldm)`"
+    cases = [
+        (k, column, n, depth) for k in (0, 16, 48) for column in (0, 32) for n, depth in ((64, 96), (80, 64))
+    ]
+    submitted = [whole_numbers(result_of(answer, *case, form=form), 2, form) for case in cases]
+    right = [(column * depth + k, depth) for k, column, _, depth in cases]
+    offsets, pitches = zip(*submitted, strict=True)
+    wrong = next((index for index, pair in enumerate(submitted) if pair != right[index]), 0)
+    k, column, n, depth = cases[wrong]
+    where = f"`arguments({k}, {column}, {n}, {depth})` returns {submitted[wrong]}, which is not right."
+    return {
+        correct(submitted == right): "Two columns begin K elements apart, so that is the leading dimension. "
+        "`col_major` says along which axis the elements are contiguous; the fragment that comes out is the "
+        "same.",
+        when(submitted == [(k * n + column, n) for k, column, n, _ in cases]): "That is B by rows, as in the "
+        "kernel above.",
+        when(submitted == [(pitch, offset) for offset, pitch in right]): "Both are right, but the offset "
+        "comes first.",
+        when(submitted == [(2 * offset, 2 * pitch) for offset, pitch in right]): "Those are bytes. WMMA "
+        "counts elements.",
+        when(submitted == [(column * n + k, n) for k, column, n, _ in cases]): "The order is right. But a "
+        "column has K elements; N counts the columns.",
+        when(list(pitches) == [pitch for _, pitch in right]): f"{where} The leading dimension is right. How "
+        "many whole columns lie before the tile, and how many elements of its own column?",
+        when(list(offsets) == [offset for offset, _ in right]): f"{where} The offset is right. How many "
+        "elements lie between the beginnings of two columns?",
+        otherwise: f"{where} Element [k][column] of B by columns is behind `column` whole columns and k "
+        "elements.",
+    }
+
+
+@checks("22.2")
 def storage(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(num_elements, num_storage_elements)`")
     expected = (XOR.a.registers * XOR.a.elements_per_register, XOR.a.registers)
@@ -112,7 +173,7 @@ def storage(answer: object) -> Sentences:
     }
 
 
-@checks("22.2")
+@checks("22.3")
 def packed(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "`0x...`, one number of 32 bits")
     codes = [value & 15 for value in _WORD]
@@ -141,7 +202,7 @@ def packed(answer: object) -> Sentences:
     }
 
 
-@checks("22.3")
+@checks("22.4")
 def leading(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(ldm, word)`")
     step, share = 128 // S4.a.dtype.bits, S4.a.elements_per_register
@@ -174,7 +235,7 @@ def leading(answer: object) -> Sentences:
     }
 
 
-@checks("22.4")
+@checks("22.5")
 def _where_bit(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, bit)`")
     right = XOR.a.where(ROW, COL)[0]
@@ -198,7 +259,7 @@ def _where_bit(answer: object) -> Sentences:
     }
 
 
-@checks("22.5")
+@checks("22.6")
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(XOR, AND)`")
     A, B = np.ones(XOR.a.shape, dtype=np.uint8), np.zeros(XOR.b.shape, dtype=np.uint8)
@@ -217,7 +278,7 @@ def bits(answer: object) -> Sentences:
     }
 
 
-@checks("22.6")
+@checks("22.7")
 def signs(answer: object) -> Sentences:
     form = "`dot(popc)` returns a whole number"
     submitted = {p: whole_result_of(answer, p, form=form) for p in (0, 1, 64, 100, 128)}
@@ -237,7 +298,7 @@ def signs(answer: object) -> Sentences:
     }
 
 
-@checks("22.7")
+@checks("22.8")
 def _xor_from_and(answer: object) -> Sentences:
     form = "`differences(ones_a, ones_b, both)` returns a whole number"
     rng = np.random.default_rng(8)
@@ -268,7 +329,7 @@ def _xor_from_and(answer: object) -> Sentences:
     }
 
 
-@checks("22.8")
+@checks("22.9")
 def _other_shape(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(A, B, D)`")
     expected = S8.a.registers, S8.b.registers, S8.d.registers
