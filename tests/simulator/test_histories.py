@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,27 @@ def test_chips_are_compared() -> None:
     assert operation.opcode.startswith("mma.sync") and operation.operands[0] == "a value"
     row, column = found.element or (0, 0)
     assert operation.operands[1:3] == (f"argument 1[{row * size}]", f"argument 2[{column * size}]")
+
+
+@pytest.mark.parametrize(
+    ("name", "wide"),
+    [("triton_per_fused_sum_0", 1), ("triton_per_fused__softmax_exp_prepare_softmax_online_sub_0", 1024)],
+)
+def test_rows_of_inductor_do_not_depend_on_their_batch(name: str, wide: int) -> None:
+    """A sum and a softmax of 1,024 columns, a warp for each row, as Inductor compiles them."""
+    with lzma.open(Path(__file__).parents[2] / "benchmarks" / "inductor_kernels.json.xz") as file:
+        launches = json.load(file)
+    recorded = next(
+        launch for launch in launches if launch["kernel"] == name and launch["args"][0] == ["u4", 4194304]
+    )
+    kernel = ptxlab.kernel(recorded["ptx"], name)
+
+    def launch(batch: int) -> Any:
+        arrays = np.ones((batch, 1024), _F), np.zeros((batch, wide), _F)
+        return kernel.run(batch, 32, *arrays, batch, 1024, 0, 0, shared=recorded["shared"])
+
+    found = ptxlab.invariant(launch, over={"batch": [1, 2, 5]})
+    assert found and found.rows == 8 and found.scope == "all inputs"
 
 
 def test_random_kernels() -> None:
