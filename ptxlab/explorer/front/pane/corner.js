@@ -26,6 +26,8 @@ export class Corner {
     const parent = scene.node;
     this.node = make("div", "ptx-corner", parent);
     this.formula = make("div", "ptx-formula", this.node);
+    // what is computed, and of which sizes and types
+    this.words = [make("div", "", this.formula), make("div", "ptx-formula-types", this.formula)];
     this.legend = make("div", "ptx-legends", this.node);
     this.size = MAP;
     this.map = make("canvas", "ptx-map", parent, {
@@ -97,7 +99,10 @@ export class Corner {
     const { A, B, C, D } = content.matrices;
     const shape = `${A.rows}×${A.columns} ${A.type} · ${B.rows}×${B.columns} ${B.type}`;
     const added = content.instruction.accumulator ?? (C ? "C" : "");
-    write(this.formula, `D = A · B${added ? ` + ${added}` : ""}    ${shape} → ${D.type}`);
+    const bits = /\.(xor|and)\.popc/.exec(content.instruction.mnemonic)?.[1];
+    const product = bits ? `popc(A ${bits} B)` : "A · B";
+    write(this.words[0], `D = ${product}${added ? ` + ${added}` : ""}`);
+    write(this.words[1], `${shape} → ${D.type}`);
     const by = content.display("colour_by");
     const shown = numberNotes(scene);
     const key = [content.look, content.instruction.mnemonic, by, shown].join();

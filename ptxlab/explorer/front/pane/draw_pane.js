@@ -668,7 +668,11 @@ function drawSelection(pane, context, { selected, focused, filling }) {
   const { row, column, row2, column2 } = selected;
   const colour = pane.theme.ink.brand;
   const wash = row !== row2 || column !== column2 ? 0.14 : 0;
-  boxAround(pane, context, selected, { colour, line: focused ? 2.25 : 1.25, wash });
+  // black around white, of which one stands out from every colour of a cell
+  boxAround(pane, context, selected, { colour: "black", line: focused ? 4.5 : 3, wash: 0 });
+  boxAround(pane, context, selected, { colour: "white", line: focused ? 2 : 1.25, wash: 0 });
+  const { x, y, width, height } = pane.placeOf(selected);
+  if (wash) fillBox(context, { x, y, width, height }, colour, wash);
   if (filling) boxAround(pane, context, filling, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
 }
 

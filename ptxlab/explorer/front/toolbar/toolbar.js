@@ -326,7 +326,7 @@ export class Toolbar {
         label: "Compare with",
         hint: "A second chip: cells of D in which the two differ are marked",
         value: against,
-        choices: [["none", null], ...chips.filter(([, value]) => value)],
+        choices: [["none", null], ...chips.filter(([, value]) => value && value !== chip)],
       },
     ]);
   }
