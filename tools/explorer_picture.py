@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ptxlab._util.files import write_atomically
-from ptxlab.course.sixteen_products import page_part
 from ptxlab.explorer.bundle import script, sheets
+from ptxlab.explorer.sixteen_products import page_part
 
 from .chromium import find
 from .jupyter import FLAGS, Lab, Shown

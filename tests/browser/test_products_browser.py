@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.course.sixteen_products import page_part
 from ptxlab.explorer.bundle import script, sheets
+from ptxlab.explorer.sixteen_products import page_part
 
 INS = ptxlab.instruction("mma.m16n8k16.f32.f16")
 CHIPS = ("sm_90", "sm_80")

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import plotly
 
 from ptxlab.cli.ask import EXAMPLES
-from ptxlab.course.sixteen_products import page_part
 from ptxlab.explorer.bundle import script, sheets
+from ptxlab.explorer.sixteen_products import page_part
 
 from ..web import restrict
 from . import (

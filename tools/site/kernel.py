@@ -19,11 +19,11 @@ import plotly.io
 from IPython.core.getipython import get_ipython
 from plotly.io.base_renderers import MimetypeRenderer
 
-from ptxlab.course.sixteen_products import SixteenProducts, page_part
 from ptxlab.course.slider import Slider
 from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
+from ptxlab.explorer.sixteen_products import SixteenProducts, page_part
 from ptxlab.lessons import Progress
 from ptxlab.shapes.walk_widget import HtmlText, Walk
 from ptxlab.simulation import Simulation

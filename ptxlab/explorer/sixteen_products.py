@@ -9,15 +9,15 @@ import anywidget
 import numpy as np
 import traitlets
 
-from ..explorer.bundle import script, sheets
-from ..explorer.instruction_info import lane_colours
-from ..instruction import instruction
+from ..isa.parse import parse_product
 from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
 from ..numerics.rules import Fused
 from ..views import trace
 from ..views.static_fallback import StaticFallback
 from ..views.static_image import static_image
+from .bundle import script, sheets
+from .instruction_info import lane_colours
 
 CELL = (3, 5)
 _INSTRUCTION = "mma.m16n8k16.f32.f16"
@@ -31,7 +31,7 @@ _ALONE = [1, 3, 5, 6]  # large and small factors meet zeros everywhere else: D i
 
 def scene() -> dict[str, Any]:
     """What the page draws: the matrices, who holds D, and how each chip adds."""
-    ins = instruction(_INSTRUCTION)
+    ins = parse_product(_INSTRUCTION)
     random = np.random.default_rng(16)
     A, B = (
         random.integers(-4, 5, ins.a.shape).astype(float),
@@ -92,7 +92,7 @@ class SixteenProducts(StaticFallback, anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """The bits of the cell, for a saved notebook."""
-        trace_of_cell = instruction(_INSTRUCTION).trace(self.A, self.B, None, *CELL)
+        trace_of_cell = parse_product(_INSTRUCTION).trace(self.A, self.B, None, *CELL)
         return static_image(trace(trace_of_cell).drawing())
 
 
