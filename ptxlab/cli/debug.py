@@ -108,7 +108,7 @@ class Prompt(cmd.Cmd):
     def do_break(self, line: str) -> None:
         """break LINE [CONDITION]: stop before a line, if an expression holds, e.g. break 12 r4 > 100."""
         number, _, condition = line.partition(" ")
-        self._tried(lambda: self.session.breakpoint(*self._words(number, "LINE"), condition or None))
+        self._tried(lambda: self.session.breakpoint(self._words(number, "LINE")[0], condition or None))
 
     def do_watch(self, line: str) -> None:
         """watch ARGUMENT INDEX: stop where an element changes, e.g. watch 1 5."""

@@ -891,7 +891,8 @@ def _float_type(instruction: PtxInstruction, kind: str) -> np.dtype[Any] | None:
     if instruction.is_arithmetic and name in ("f16", "f16x2"):
         return np.dtype(np.float16)
     if instruction.is_arithmetic and name in ("bf16", "bf16x2"):
-        return np.dtype(bfloat16)
+        brain: np.dtype[Any] = np.dtype(bfloat16)
+        return brain
     return None
 
 
