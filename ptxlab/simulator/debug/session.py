@@ -406,9 +406,10 @@ class DebugSession:
         if current is not None:
             for register in current.frame.program.function.registers:
                 values = current.frame.register(register.index)
-                if values is not None:
-                    shown = _typed(current.threads.take(values), register.type)
-                    names[register.name.lstrip("%").replace("$", "_")] = shown
+                if values is None:  # not written yet
+                    values = np.zeros(current.threads.batch.size, current.frame.program.types[register.index])
+                shown = _typed(current.threads.take(values), register.type)
+                names[register.name.lstrip("%").replace("$", "_")] = shown
         try:
             return eval(as_text(expression, "expression"), {"__builtins__": __builtins__}, names)
         except Exception as error:
