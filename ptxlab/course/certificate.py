@@ -15,7 +15,7 @@ from .._util.arguments import as_path, as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, listing, quoted
-from ..views.palette import HUES
+from ..views.palette import EDGE, HUES
 from .progress_record import read, recorded
 from .syllabus import EXERCISES, LESSONS, Lesson
 
@@ -30,13 +30,13 @@ _STYLE = """\
 .ptxlab-certificate table { width: 100%; border-collapse: collapse; margin: 0 0 8mm; font-size: inherit; }
 .ptxlab-certificate tr { background: none !important; }
 .ptxlab-certificate th, .ptxlab-certificate td { text-align: left !important; font-weight: 400;
-  padding: 5px 8px 5px 0; border-bottom: 1px solid #8888; white-space: nowrap; }
+  padding: 5px 8px 5px 0; border-bottom: 1px solid EDGE; white-space: nowrap; }
 .ptxlab-certificate td.bar { width: 40%; padding-right: 0; }
 .ptxlab-certificate svg { display: block; width: 100%; height: 10px; }
 .ptxlab-certificate small { display: block; font-size: 12px; margin-top: 3mm; }
 .ptxlab-certificate code { background: none !important;
   font: 15px/1 "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-"""
+""".replace("EDGE", EDGE)
 _PAGE = """\
 <!doctype html>
 <html lang="en">

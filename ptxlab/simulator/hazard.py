@@ -85,9 +85,9 @@ class HazardError(PtxlabError):
         if waiting:
             self.add_note(str(waiting))
 
-    def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None, Waiting]]:
-        # keeps the records on the way from another process
-        return type(self), (str(self), self.hazard, self.waiting)
+    def __reduce__(self) -> tuple[type[HazardError], tuple[str], dict[str, Any]]:
+        # keeps the records and the notes on the way from another process
+        return type(self), (str(self),), self.__dict__
 
 
 class TooManyArrivalsError(HazardError):

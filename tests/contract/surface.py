@@ -719,7 +719,7 @@ def _gpu() -> Iterator[Call]:
     f16 = ptxlab.instruction(_F16)
     ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
     yield from calls_of("gpu", gpu, "available status model", ins=f16)
-    yield call("gpu.run", gpu.run, operands=inputs.make(f16, "bits", 1))
+    yield call("gpu.run", gpu.run, operation=inputs.make(f16, "bits", 1))
     yield call("gpu.run_transfer", gpu.run_transfer, form=ldmatrix,
                arrays=[np.zeros(64, np.uint16), ldmatrix.addresses()])  # fmt: skip
     tensor = memory.tensor_map(np.zeros((8, 64), dtype=np.float16), (8, 64), 128)

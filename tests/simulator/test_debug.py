@@ -11,8 +11,8 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator.debug import DebugSession
-from ptxlab.simulator.debug import session as session_module
-from ptxlab.simulator.debug.history import Origin
+from ptxlab.simulator.debug import debug_session as session_module
+from ptxlab.simulator.debug.origins import Origin
 
 from .kernel_cases import CASES, digest
 

@@ -1,5 +1,5 @@
 """A launch that one steps through, forwards and backwards: `Kernel.debug` gives a `DebugSession`."""
 
-from .session import DebugSession
+from .debug_session import DebugSession
 
 __all__ = ["DebugSession"]

@@ -9,7 +9,7 @@ import { leadingExponent, toNumber } from "./fused_sum.js";
  * @typedef {import("./sixteen_products.js").ProductsScene} ProductsScene
  * @typedef {{ place: Place, rows: number, columns: number, width: number, height: number, firstRow: number,
  *   firstColumn: number }} ProductsGrid
- * @typedef {Record<"ink" | "faint" | "paper" | "plain" | "line" | "brand" | "bad" | "flash" | "mono", string> &
+ * @typedef {Record<"ink" | "faint" | "paper" | "plain" | "line" | "brand" | "bad" | "flash" | "black" | "mono", string> &
  *   { ratio: number, lanes: Colour[] }} ProductsLook
  */
 
@@ -186,7 +186,7 @@ function drawMatrices(context, products, look, opacity) {
         fillBox(context, lifted, isNow ? look.flash : look.plain, opacity);
         context.globalAlpha = opacity;
         const value = scene[name][i][j];
-        text(lifted, value, value === 0 && !isNow ? look.faint : isNow ? "#1A1A1A" : look.ink);
+        text(lifted, value, value === 0 && !isNow ? look.faint : isNow ? look.black : look.ink);
       }
   }
   drawName(context, layout, "D", grids.D, look);
@@ -202,7 +202,7 @@ function drawMatrices(context, products, look, opacity) {
     const isChanged = isFlashing && products.changed.cells.has(index);
     fillBox(context, inner, isChanged ? look.flash : background, opacity * (isChanged ? 1 : deep));
     context.globalAlpha = opacity;
-    if (at > 0) text(inner, sums[index], isChanged ? "#1A1A1A" : deep > 0.7 ? ink : look.ink, "bold ");
+    if (at > 0) text(inner, sums[index], isChanged ? look.black : deep > 0.7 ? ink : look.ink, "bold ");
     if (part < 0.8 && at > 0) drawSheet(context, products, look, k, part, index, inner, text);
     context.globalAlpha = opacity;
   }
@@ -228,7 +228,7 @@ function drawSheet(context, { layout, scene }, look, k, part, index, box, text) 
   if (right < column + 0.5 || down < row + 0.5) return;
   const high = 1 - eased(part, 0.55, 0.8);
   const raised = { ...box, x: box.x - 5 * high, y: box.y - 5 * high };
-  fillBox(context, { ...raised, x: raised.x + 3 * high, y: raised.y + 3 * high }, "#000000", 0.18 * high);
+  fillBox(context, { ...raised, x: raised.x + 3 * high, y: raised.y + 3 * high }, look.black, 0.18 * high);
   fillBox(context, raised, look.paper, 0.35 + 0.65 * high);
   context.globalAlpha = 0.4 + 0.6 * high;
   strokeBox(context, raised, look.brand, 1);

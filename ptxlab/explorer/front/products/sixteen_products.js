@@ -279,6 +279,7 @@ export class SixteenProducts extends PlaybackBar {
       brand: ink("brand"),
       bad: ink("bad"),
       flash: ink("flash"),
+      black: ink("black"),
       mono: ink("mono"),
     });
   }

@@ -29,7 +29,7 @@ from ..machine import Frame
 from ..ptx.syntax import PtxInstruction
 from ..result import Products, Result
 from ..simulate import KEPT_BYTES, Run, as_bytes
-from .history import Origin, Target, trace
+from .origins import Origin, Target, trace
 from .snapshots import Pages, Snapshot
 
 if TYPE_CHECKING:
