@@ -43,9 +43,11 @@ KERNELS = (
 )  # fmt: skip
 #: Packages and modules of ptxlab that the page of the Explorer does not import.
 LEFT_OUT = (
-    "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/jupyter", "cli/lab.py",
-    *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py", "lessons.py", "shapes",
-    "simulation.py", "wmma", "wmma.py",
+    "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
+    "cli/lab.py", "explorer/front/products", "explorer/front/sixteen_products_page.js",
+    "explorer/front/sixteen_products_widget.js", "explorer/front/styles/products.css",
+    "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
+    "lessons.py", "shapes", "simulation.py", "wmma", "wmma.py",
 )  # fmt: skip
 #: What a first visit may load beyond Pyodide and NumPy, in compressed bytes.
 MAX_BYTES = 1_500_000

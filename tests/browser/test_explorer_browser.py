@@ -575,7 +575,7 @@ def test_the_camera(screen: Screen, python: Any, page: Any, narrow: Any, written
 FLOWN = """(cells) => {
   const canvas = document.querySelector(".ptx-scene-flight");
   const { left, top } = canvas.getBoundingClientRect();
-  const pixel = ({ x, y }) => canvas.getContext("2d").getImageData(x + 4 - left, y + 4 - top, 1, 1).data;
+  const pixel = ({ x, y }) => canvas.getContext("2d").getImageData(x + 9 - left, y + 6 - top, 1, 1).data;
   return cells.map((cell) => Array.from(pixel(cell)).slice(0, 3).reduce((sum, value) => sum + value));
 }"""
 
