@@ -1,0 +1,1 @@
+"""Every schedule of a launch, and the memory consistency model that says which outcomes there may be."""
