@@ -1,42 +1,85 @@
-"""Two launches that should compute the same: the first element and the first operations that differ."""
+"""Two launches that should compute the same: the first element and the first operations that differ, and why."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._util.display import Displayed
 from ...errors import PtxlabError, counted, listing
-from .hashing import leaves
-from .histories import Record
+from ...isa.operation import Operation as MatrixOperation
+from .element_tree import ElementTree, TreeNode
+from .orders import in_pairs, kahan, one_after_another, promoted
 from .run import Reduction, Run
 
-_MAX_RECORDED = 1 << 31  # bytes of histories of one launch
+_MAX_TERMS = 1 << 14  # that are added again in other orders
+_SHOWN = 400  # operations that a picture of a tree has at most
+_ROUNDINGS = frozenset({"rz", "rm", "rp", "rna", "rs"})
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A node of a tree: an instruction, its line, and what it takes, in words."""
+    """A node of a tree: an instruction, its line, what it takes, in words, and what it gives."""
 
     opcode: str
     where: str
     operands: tuple[str, ...]
+    result: str = ""
 
     def __str__(self) -> str:
-        return f"{self.opcode}({', '.join(self.operands)}) at {self.where}"
+        result = f" = {self.result}" if self.result else ""
+        return f"{self.opcode}({', '.join(self.operands)}){result} at {self.where}"
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """An operation between the first that differs and the element: its value and its error so far.
+
+    `error` is its distance from what exact arithmetic gives, in units of the element's last place.
+    """
+
+    opcode: str
+    where: str
+    value: str
+    error: float | None
+
+
+@dataclass(frozen=True)
+class DrawnOperation:
+    """An operation as a picture of a tree shows it; `others` are operands that are not drawn."""
+
+    title: str
+    where: str
+    value: str
+    rounded: str = ""
+    operands: tuple[DrawnOperation, ...] = ()
+    others: int = 0
+    first: bool = False  # the first that the other tree has not
+    on_path: bool = False
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The operations that make an element: how many of each, and how many follow each other at most."""
+    """The operations that make an element: how many of each, and how many follow each other at most.
+
+    `order` says how they sum, `path` leads from the first that the other tree has not to the element.
+    `error` is the element's error in units in the last place; `other_orders` has that of the same terms if
+    they were added otherwise, in float32.
+    """
 
     counts: dict[str, int]
     depth: int
     first: tuple[Operation, ...]  # that the other tree has not, although it has what they take
+    order: str = ""
+    path: tuple[PathStep, ...] = ()
+    error: float | None = None
+    other_orders: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         made = [f"{count} {opcode}" for opcode, count in self.counts.items()]
@@ -44,8 +87,13 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Elements with other bits, elements with other trees, and the trees of the first that differs."""
+class Comparison(Displayed):
+    """Elements with other bits, elements with other trees, and the trees of the first that differs.
+
+    `causes` are those of "other terms", "contraction", "flush to zero", "approximation", "rounding",
+    "precision", "steps of the tensor core", "order of atomic operations", "grouping" and "order of terms"
+    that apply. In a notebook, both trees can be opened node by node.
+    """
 
     titles: tuple[str, str]
     elements: int
@@ -55,30 +103,71 @@ class Comparison:
     element: tuple[int, ...] | None = None
     values: tuple[str, str] | None = None
     trees: tuple[Tree, Tree] | None = None
+    causes: tuple[str, ...] = ()
+    drawn: tuple[DrawnOperation, DrawnOperation] | None = field(default=None, repr=False)
+    products: tuple[MatrixOperation | None, MatrixOperation | None] = field(
+        default=(None, None), repr=False, compare=False
+    )
 
-    def __repr__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """Why the bits differ, in one sentence; the proof, if they cannot."""
         one, two = self.titles
-        if not self.other_trees:
+        if self.trees is None:
             ends = {
                 "all inputs": "so are the bits for all inputs",
                 "this path": "so are the bits for inputs that take the same path",
                 "no run": "yet the order of some updates is free, and two runs may differ",
             }
             return f"{one} and {two}: all {counted(self.elements, 'tree')} are equal, {ends[self.scope]}"
+        if one == two:
+            one, two = "the first", "the second"
+        first, second = (tree.order for tree in self.trees)
+        why = listing(list(self.causes)) if self.causes else "other operations"
+        if first == second:
+            return f"The trees differ by {why}; both sum {first}."
+        return f"The trees differ by {why}: {one} sums {first}, {two} sums {second}."
+
+    def operands(self, side: int = 0) -> MatrixOperation:
+        """What the first differing matrix instruction of a launch reads, 0 or 1; `.explore()` opens it."""
+        found = self.products[1 if side else 0]
+        if found is None:
+            raise PtxlabError("the first operation that differs is no matrix instruction; .trees has it")
+        return found
+
+    def __repr__(self) -> str:
+        if self.element is None or self.values is None or self.trees is None:
+            return self.sentence
+        one, two = self.titles
         lines = [
             f"{one} and {two}: {self.other_bits} of {counted(self.elements, 'element')} have other bits, "
-            f"{self.other_trees} other trees"
+            f"{self.other_trees} other trees",
+            f"  {self.sentence}",
+            f"  first at {list(self.element)}: {self.values[0]} and {self.values[1]}",
         ]
-        if self.element is not None and self.values is not None and self.trees is not None:
-            lines.append(f"  first at {list(self.element)}: {self.values[0]} and {self.values[1]}")
-            for title, tree in zip(self.titles, self.trees, strict=True):
-                lines.append(f"  {title}: {tree}")
-                lines += [f"    first other operation: {operation}" for operation in tree.first]
+        for title, tree in zip(self.titles, self.trees, strict=True):
+            error = "" if tree.error is None else f"; error {tree.error:+.3g} units in the last place"
+            lines.append(f"  {title}: {tree}{error}")
+            lines += [f"    first other operation: {operation}" for operation in tree.first]
+            lines += [f"    {line}" for line in _growth(tree)]
+        for words, error in self.trees[0].other_orders.items():
+            lines.append(f"  added {words}, in float32: error {error:+.3g}")
         return "\n".join(lines)
 
     def json(self) -> str:
         """The comparison as JSON."""
-        return json.dumps(self, default=lambda value: vars(value), indent=1)
+        fields = {name: value for name, value in vars(self).items() if name not in ("products", "drawn")}
+        return json.dumps(fields | {"sentence": self.sentence}, default=vars, indent=1)
+
+
+def _growth(tree: Tree) -> list[str]:
+    """How the error grows from the first operation to the element, in one line."""
+    known = [(number, step.error) for number, step in enumerate(tree.path) if step.error is not None]
+    if len(known) < 2:
+        return []
+    shown = known if len(known) <= 5 else [known[round(part * (len(known) - 1) / 4)] for part in range(5)]
+    errors = [f"{error:+.3g}" if number else f"{error:+.3g} there" for number, error in shown]
+    return [f"error on the way, in units of the result's last place: {', '.join(errors)}"]
 
 
 def compare(one: Run, two: Run) -> Comparison:
@@ -94,11 +183,14 @@ def compare(one: Run, two: Run) -> Comparison:
     >>> text = "__global__ void sum(const float* x, float* y) { *y = %s; }"
     >>> ptxlab.compare(*(ptxlab.kernel(text % order).run(1, 1, x, y) for order in orders))
     sum and sum: 1 of 1 element have other bits, 1 other trees
+      The trees differ by order of terms; both sum 3 terms one after another.
       first at [0]: 1.0 and 1.0000001
-      sum: 2 add.f32, at most 2 one after another
-        first other operation: add.f32(argument 1[0], argument 1[1]) at ptxlab.cu:1
-      sum: 2 add.f32, at most 2 one after another
-        first other operation: add.f32(argument 1[1], argument 1[2]) at ptxlab.cu:1
+      sum: 2 add.f32, at most 2 one after another; error -1 units in the last place
+        first other operation: add.f32(argument 1[0], argument 1[1]) = 1 at ptxlab.cu:1
+        error on the way, in units of the result's last place: -0.5 there, -1
+      sum: 2 add.f32, at most 2 one after another; error +0 units in the last place
+        first other operation: add.f32(argument 1[1], argument 1[2]) = 1.1920929e-07 at ptxlab.cu:1
+        error on the way, in units of the result's last place: +0 there, +0
     """
     for run in (one, two):
         if not isinstance(run, Run):
@@ -115,21 +207,27 @@ def compare(one: Run, two: Run) -> Comparison:
     scopes = {first.scope, second.scope}
     scope = next(name for name in ("no run", "this path", "all inputs") if name in scopes)
     titles = first.title, second.title
-    found = Comparison(titles, trees.size, int(bits.sum()), int(trees.sum()), scope)
+    counts = trees.size, int(bits.sum()), int(trees.sum()), scope
     places = np.flatnonzero(bits & trees)
     if not len(places):
         places = np.flatnonzero(trees)
     if not len(places):
-        return found
+        return Comparison(titles, *counts)
     place = int(places[0])
     index = tuple(int(number) for number in np.unravel_index(place, first.values.shape))
     values = str(first.values[index]), str(second.values[index])
-    recorded = [
-        _History(run, new, int(reduction.fingerprints.reshape(-1)[place]))
+    left, right = (
+        ElementTree(run, int(reduction.fingerprints.reshape(-1)[place]), new)
         for run, new, reduction in zip((one, two), names, (first, second), strict=True)
-    ]
-    both = recorded[0].tree(recorded[1]), recorded[1].tree(recorded[0])
-    return Comparison(titles, trees.size, found.other_bits, found.other_trees, scope, index, values, both)
+    )
+    starts = first_other(left, right), first_other(right, left)
+    opened = [tree.operation(start) for tree, start in zip((left, right), starts, strict=True)]
+    products = [None if found is None else found[0] for found in opened]
+    return Comparison(
+        titles, *counts, index, values,
+        (_tree(left, starts[0]), _tree(right, starts[1])), _causes(left, right),
+        (_drawn(left, starts[0]), _drawn(right, starts[1])), (products[0], products[1]),
+    )  # fmt: skip
 
 
 def _bytes(reduction: Reduction) -> NDArray[Any]:
@@ -152,72 +250,141 @@ def _renamed(one: Run, two: Run) -> dict[str, str]:
     return names
 
 
-class _History:
-    """The operations of one element's tree, in the order in which they are executed."""
-
-    def __init__(self, run: Run, names: dict[str, str], root: int) -> None:
-        records: list[Record] = []
-        run.traced(names, records)
-        if sum(record.made.nbytes for record in records) > _MAX_RECORDED:
-            raise PtxlabError(f"{run.title}: its histories take more than 2 GiB; compare a smaller launch")
-        wanted = {root}
-        self.nodes: dict[int, tuple[Record, list[int]]] = {}
-        for record in reversed(records):
-            made = record.made
-            hits = np.flatnonzero(np.isin(made, np.fromiter(wanted, np.uint64, len(wanted))))
-            for hit in hits.tolist():
-                history = int(made.reshape(-1)[hit])
-                if history not in self.nodes:
-                    operands = _operands(record, hit)
-                    self.nodes[history] = record, operands
-                    wanted.update(operands)
-            wanted.difference_update(self.nodes)
-        self.nodes = dict(reversed(self.nodes.items()))
-        self.leaves: dict[int, str] = {}
-        for name, array in run.arrays.items():
-            size = array.itemsize if array.itemsize in (1, 2, 4, 8) else 1
-            number = int(name) if name.isdecimal() else 0
-            with np.errstate(all="ignore"):
-                hashes = leaves(names.get(name, name), array.nbytes // size, run.rows.get(number))
-            places = np.flatnonzero(np.isin(hashes, np.fromiter(wanted, np.uint64, len(wanted))))
-            title = f"argument {names.get(name, name)}"
-            self.leaves |= {int(hashes[place]): f"{title}[{place}]" for place in places.tolist()}
-
-    def tree(self, other: _History) -> Tree:
-        """The tree in short, with the first operations that another has not."""
-        depths: dict[int, int] = {}
-        first: list[Operation] = []
-        for history, (record, operands) in self.nodes.items():
-            depths[history] = 1 + max((depths.get(operand, 0) for operand in operands), default=0)
-            known = all(operand in other.nodes or operand not in self.nodes for operand in operands)
-            if known and history not in other.nodes and not first:
-                names = [self._name(operand) for operand in operands]
-                if len(names) > 4:
-                    names = [*names[:3], f"... {len(names) - 3} more"]
-                instruction = record.instruction
-                opcode = f"fma for {instruction.opcode}" if record.kind == "fma" else instruction.opcode
-                first.append(Operation(opcode.removeprefix("fma for fma"), instruction.where, tuple(names)))
-        counts = Counter(record.instruction.opcode for record, _ in self.nodes.values())
-        return Tree(dict(counts.most_common()), max(depths.values(), default=0), tuple(first))
-
-    def _name(self, history: int) -> str:
-        if history in self.leaves:
-            return self.leaves[history]
-        if history in self.nodes:
-            record, _ = self.nodes[history]
-            return f"{record.instruction.parts[0]} of line {record.instruction.source_line}"
-        return "a value"
+def first_other(tree: ElementTree, other: ElementTree) -> int:
+    """The first operation of a tree that another has not, although it has what that takes."""
+    for history, node in tree.nodes.items():
+        known = all(operand in other.nodes or operand not in tree.nodes for operand in node.operands)
+        if known and history not in other.nodes:
+            return history
+    return tree.root
 
 
-def _operands(record: Record, hit: int) -> list[int]:
-    """The histories that one result of a record is made of."""
-    if record.kind == "matrix":
-        left, right, c = record.operands
-        warp, row, column = np.unravel_index(hit, record.made.shape)
-        pairs = np.stack([left[warp, row], right[warp, :, column][: left.shape[2]]], axis=-1)
-        return [int(c[warp, row, column]), *pairs.reshape(-1).tolist()]
-    if record.kind == "atomic":
-        old, term, which = record.operands
-        return [int(old[hit]), *term[which == hit].tolist()]
-    lanes = record.made.shape
-    return [int(np.broadcast_to(operand, lanes).reshape(-1)[hit]) for operand in record.operands]
+# -- what a reader gets --------------------------------------------------------------------------------------
+
+
+def _number(value: object) -> str:
+    return "" if value is None else f"{float(value):.9g}"  # type: ignore[arg-type]
+
+
+def _units(amount: object, unit: Fraction | None) -> float | None:
+    return float(amount / unit) if isinstance(amount, Fraction) and unit else None
+
+
+def _tree(tree: ElementTree, start: int) -> Tree:
+    """The tree in short, with the first operation that the other has not and the way from there."""
+    unit, path = tree.unit(), []
+    for history in tree.path(start) if start in tree.nodes else []:
+        node, value, exact = tree.nodes[history], tree.value(history), tree.exact[history]
+        known = isinstance(value, Fraction) and isinstance(exact, Fraction)
+        error = _units(value - exact, unit) if known else None  # type: ignore[operator]
+        path.append(PathStep(node.opcode, node.where, _number(value), error))
+    first = []
+    if start in tree.nodes:
+        node = tree.nodes[start]
+        names = [tree.name(operand) for operand in node.operands]
+        if len(names) > 4:
+            names = [*names[:3], f"... {len(names) - 3} more"]
+        first.append(Operation(node.opcode, node.where, tuple(names), _number(tree.value(start))))
+    error = path[-1].error if path else None
+    return Tree(
+        dict(tree.counts.most_common()), tree.depth, tuple(first), tree.order, tuple(path), error,
+        _other_orders(tree, unit) if error is not None and unit is not None else {},
+    )  # fmt: skip
+
+
+def _other_orders(tree: ElementTree, unit: Fraction) -> dict[str, float]:
+    """The errors of the same terms in other orders."""
+    terms, node = tree.terms(), tree.nodes[tree.root]
+    if node.type != "f32" or not 3 < len(terms) <= _MAX_TERMS:
+        return {}
+    exact = sum(terms, Fraction(0))
+    sums = {"one after another": one_after_another(terms), "in pairs": in_pairs(terms), "with Kahan's correction": kahan(terms)}
+    every = promoted(tree, 4)
+    if every is not None:
+        sums["by the tensor core, promoted every 4 instructions"] = every
+    return {words: float((total - exact) / unit) for words, total in sums.items()}
+
+
+def _drawn(tree: ElementTree, start: int) -> DrawnOperation:
+    """The tree as far as a picture shows it: the way to the first other operation, and what that takes."""
+    path, unit = set(tree.path(start)), tree.unit()
+    room = [_SHOWN]
+
+    def draw(history: int, depth: int) -> DrawnOperation:
+        room[0] -= 1
+        node = tree.nodes.get(history)
+        value = _number(tree.value(history))
+        if node is None:
+            return DrawnOperation(tree.name(history), "", value)
+        lost = _units(tree.rounded(history), unit)
+        rounded = f"rounding adds {lost:+.3g} units in the result's last place" if lost else ""
+        shown: list[DrawnOperation] = []
+        hidden = 0
+        for operand in node.operands:
+            if operand in path or (depth < 4 and room[0] > 0 and len(shown) < 5):
+                shown.append(draw(operand, 0 if operand in path else depth + 1))
+            else:
+                hidden += 1
+        marks = history == start, history in path
+        return DrawnOperation(node.opcode, node.where, value, rounded, tuple(shown), hidden, *marks)
+
+    return _shortened(draw, tree, start)
+
+
+def _shortened(draw: Any, tree: ElementTree, start: int) -> DrawnOperation:
+    """A tree from its root, where a way of more than twenty operations shows its ends only."""
+    path = tree.path(start)
+    if len(path) <= 20:
+        result: DrawnOperation = draw(tree.root, 0)
+        return result
+    below: DrawnOperation = draw(path[8], 0)
+    between = DrawnOperation(f"{len(path) - 17} more operations", "", "", "", (below,), 0, False, True)
+    for history in path[-8:]:
+        node = tree.nodes[history]
+        value = _number(tree.value(history))
+        between = replace(DrawnOperation(node.opcode, node.where, value, on_path=True), operands=(between,))
+        between = replace(between, others=len(node.operands) - 1)
+    return between
+
+
+# -- causes --------------------------------------------------------------------------------------------------
+
+
+def _causes(one: ElementTree, two: ElementTree) -> tuple[str, ...]:
+    """Why two trees differ, from what each has and the other has not."""
+    trees = one, two
+    causes: list[str] = []
+    if _terms(one) != _terms(two):
+        causes.append("other terms")
+    kinds = [{node.opcode for node in tree.nodes.values()} for tree in trees]
+    fused = [sum(n for name, n in tree.counts.items() if name.startswith(("fma", "mad"))) for tree in trees]
+    apart = [sum(n for name, n in tree.counts.items() if name.startswith("mul")) for tree in trees]
+    if (fused[0] - fused[1]) * (apart[0] - apart[1]) < 0:
+        causes.append("contraction")
+    for cause, words in (("flush to zero", {"ftz"}), ("approximation", {"approx"}), ("rounding", _ROUNDINGS)):
+        found = [sorted(words & set(re.split(r"\W+", " ".join(names)))) for names in kinds]
+        if found[0] != found[1]:
+            causes.append(cause)
+    types = [{node.type for node in tree.nodes.values() if node.is_sum} for tree in trees]
+    if types[0] != types[1] and all(types):
+        causes.append("precision")
+    steps = [{node.step for node in tree.nodes.values() if node.kind == "matrix"} for tree in trees]
+    if steps[0] != steps[1]:
+        causes.append("steps of the tensor core")
+    if any(_is_atomic(node) for tree in trees for node in tree.nodes.values()):
+        causes.append("order of atomic operations")
+    if one.order != two.order and not {"steps of the tensor core", "other terms"} & set(causes):
+        causes.append("grouping")
+    elif not causes:
+        causes.append("order of terms")
+    return tuple(causes)
+
+
+def _terms(tree: ElementTree) -> set[int]:
+    """The elements of arrays that are summed; sums often begin with those of a cleared output."""
+    return {history for history in tree.leaves if tree.value(history) != 0}
+
+
+def _is_atomic(node: TreeNode) -> bool:
+    return node.kind == "atomic" and node.type.startswith(("f", "b"))
+

@@ -63,6 +63,17 @@ def of_values(values: NDArray[Any]) -> Hashes:
     return mixed(words)
 
 
+def constant_of(history: int) -> int | None:
+    """The value that a history of `of_values` stands for; None for a history of anything else.
+
+    >>> constant_of(int(of_values(np.array([7]))[0])), constant_of(12345)
+    (7, None)
+    """
+    words = unmixed(np.array([history], dtype=np.uint64)) * np.uint64(pow(int(_PLACES[63]), -1, 1 << 64))
+    value = int(words[0]) - int(BYTE) & (1 << 64) - 1
+    return value if value < 1 << 32 else None
+
+
 _ZERO = of_values(np.zeros(1, dtype=np.uint8))[0]
 #: The key of sums of integers, in registers, by atomic operations and in matrix products.
 SUM = key_of("integer add")

@@ -113,15 +113,41 @@ class Note:
 class Record:
     """One instruction's new histories in some lanes, and those of its operands; for the tree of an element.
 
-    `made` has one array of histories for each result. `pairs` are the factors of a matrix product.
+    `type` is that of its results; `groups` are the columns of A that a matrix product adds in one step.
     """
 
     instruction: PtxInstruction
     kind: str
     made: Hashes
     operands: list[Any]
+    type: str
     groups: Sequence[Sequence[int]] = ()
-    constants: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class SeenValues:
+    """The values that some histories have in this launch: bits, where an instruction takes them.
+
+    `operations` are the matrix products that make the histories in `opened`, with the row and the column.
+    """
+
+    wanted: Hashes  # in order
+    opened: frozenset[int] = frozenset()
+    bits: dict[int, int] = field(default_factory=dict)
+    operations: dict[int, tuple[Operation, int, int]] = field(default_factory=dict)
+
+    def look(self, hashes: Any, values: Callable[[], NDArray[Any]]) -> None:
+        """Keep the values of operands with these histories."""
+        hashes = np.atleast_1d(hashes)
+        places = np.minimum(np.searchsorted(self.wanted, hashes), len(self.wanted) - 1)
+        hits = np.flatnonzero(self.wanted[places] == hashes)
+        if not len(hits):
+            return
+        words = np.atleast_1d(values())
+        words = words.view(UNSIGNED[8 * words.dtype.itemsize])
+        if len(words) == len(hashes):
+            known = zip(hashes[hits].tolist(), words[hits].tolist(), strict=True)
+            self.bits |= dict(known)
 
 
 @lru_cache(maxsize=512)
@@ -167,7 +193,9 @@ class Histories(Observer):
         arrays: dict[int, InputArray],
         model: str | None = None,
         records: list[Record] | None = None,
+        seen: SeenValues | None = None,
     ) -> None:
+        self._seen = seen
         self._plans = image.plans
         self._arrays = arrays
         self._model = model
@@ -349,6 +377,8 @@ class Histories(Observer):
         hashes = self._whole(operand.index, threads)
         if hashes is None:
             return of_values(self._values(operand.index, threads)), True
+        if self._seen is not None:
+            self._seen.look(hashes, partial(self._values, operand.index, threads))
         none = hashes == 0
         if not none.any():
             return hashes, None
@@ -579,7 +609,7 @@ class Histories(Observer):
         for source in (low, high):
             history, none = self._operand(source, threads, 32)
             made = self._masked(in_order(key, [history]), none, threads)
-            self._record(instruction, made, [history], threads)
+            self._record(instruction, made, [history], threads, type_name=element)
             zero = threads.constant(0, np.dtype(np.uint64))
             each = (type_bits(element) or 8) // 8 // self.granule
             granules += self._spread(zero if made is None else made, each)
@@ -597,7 +627,7 @@ class Histories(Observer):
             found = [column[half] for column in columns]
             hashes = self._operation(instruction, [history for history, _ in found], key)
             made = self._masked(hashes, *self._nowhere([none for _, none in found]), threads)
-            self._record(instruction, made, [history for history, _ in found], threads)
+            self._record(instruction, made, [history for history, _ in found], threads, type_name=element)
             results += self._spread(
                 made if made is not None else threads.constant(0, np.dtype(np.uint64)), size // self.granule
             )
@@ -641,6 +671,8 @@ class Histories(Observer):
             return [self._operand(operand, threads)]
         if width == bits and operand.index not in self._split:
             hashes = self._files.read(operand.index * _PARTS, threads)
+            if self._seen is not None:
+                self._seen.look(hashes, partial(value, 0))
             none = hashes == 0
             if not none.any():
                 return [(hashes, None)]
@@ -654,6 +686,8 @@ class Histories(Observer):
                 return word.view(UNSIGNED[8 * self.granule])[part::count]
 
             hashes = self._combined(parts[element * count : element * count + count], granule)
+            if self._seen is not None:
+                self._seen.look(hashes, partial(value, element))
             none = hashes == 0
             if none.any():
                 result.append((np.where(none, of_values(value(element)), hashes), none))
@@ -672,10 +706,13 @@ class Histories(Observer):
         found.append(self._operand(sources[1 - contraction.position], threads, type_bits(kind) or 64))
         name = instruction.parts[0]
         negative = contraction.negative != (name == "sub" and contraction.position == 1)
-        if negative:
-            found[0] = mixed(found[0][0] + key_of("neg")), found[0][1]
+        negated = [0] if negative else []
         if name == "sub" and contraction.position == 0:
-            found[2] = mixed(found[2][0] + key_of("neg")), found[2][1]
+            negated.append(2)
+        for number in negated:
+            before, none = found[number]
+            found[number] = mixed(before + key_of("neg")), none
+            self._record(instruction, found[number][0], [before], threads, "neg")
         key = key_of(".".join(("fma", *(part for part in instruction.parts[1:] if part != "rn"))))
         hashes = in_order(key, [product(key, found[0][0], found[1][0]), found[2][0]])
         made = self._masked(hashes, *self._nowhere([none for _, none in found]), threads)
@@ -690,9 +727,11 @@ class Histories(Observer):
         operands: list[Any],
         threads: Threads,
         kind: str = "",
+        type_name: str = "",
     ) -> None:
         if self._records is not None and made is not None:
-            self._records.append(Record(instruction, kind or instruction.parts[0], made, operands))
+            of = type_name or _result_type(instruction)
+            self._records.append(Record(instruction, kind or instruction.parts[0], made, operands, of))
 
     # -- copies ----------------------------------------------------------------------------------------------
 
@@ -1155,6 +1194,8 @@ class Histories(Observer):
             new = old
             for indices in np.argsort(which, kind="stable").tolist():
                 new[which[indices]] = in_order(key, [new[which[indices]], term[indices]])
+        if self._seen is not None:
+            self._seen.look(old, lambda: words[places * self.granule // access.width])
         self._record(instruction, new, [old, term, which], threads, "atomic")
         for step, hashes in enumerate(self._spread(new, count)):
             shadow[places + step] = hashes
@@ -1194,8 +1235,20 @@ class Histories(Observer):
                 c = np.full((len(left), *form.d.shape), zero)
             total, groups = self._products(form, modifiers, left, right, c, rest, threads, group)
             if self._records is not None:
-                self._records.append(Record(instruction, "matrix", total, [left, right, c], groups))
+                record = Record(instruction, "matrix", total, [left, right, c], form.d_type, groups)
+                self._records.append(record)
+            if self._seen is not None and self._seen.opened:
+                self._open(operands, total)
             self._set_product(items_of(d), form.d, threads, total)
+
+    def _open(self, operands: MatrixInputs, total: Hashes) -> None:
+        """Keep what a product reads that makes one of the histories in `opened`."""
+        assert self._seen is not None
+        hits = np.isin(total, np.fromiter(self._seen.opened, np.uint64, len(self._seen.opened)))
+        for warp, row, column in np.argwhere(hits).tolist():
+            history = int(total[warp, row, column])
+            if history not in self._seen.operations:
+                self._seen.operations[history] = operands.item(warp), row, column
 
     def _products(
         self, form: Instruction, modifiers: Any, left: Hashes, right: Hashes, c: Hashes,
@@ -1332,6 +1385,8 @@ class Histories(Observer):
                 words = [bytes_.view(UNSIGNED[8 * self.granule])[:, part::count] for part in range(count)]
                 granules = self._combined(parts, words.__getitem__)
             values = bytes_.view(UNSIGNED[bits])
+            if self._seen is not None:
+                self._seen.look(granules.reshape(-1), values.reshape(-1).copy)
             if not granules.all():
                 granules = np.where(granules == 0, of_values(values), granules)
             rows, columns = operand.shape
@@ -1345,6 +1400,18 @@ class Histories(Observer):
         """The histories of registers and shared memory end with the batch."""
         self._local = {}
         del self._machine
+
+
+def _result_type(instruction: PtxInstruction) -> str:
+    """The type of an instruction's result, as its qualifiers say."""
+    name, *qualifiers = instruction.parts
+    if name in ("setp", "testp") or not qualifiers:
+        return "pred"
+    if name in ("cvt", "set", "slct") and len(qualifiers) > 1:
+        return qualifiers[-2]
+    if "wide" in qualifiers:
+        return {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}[qualifiers[-1]]
+    return qualifiers[-1]
 
 
 def _nothing(*_: object) -> NDArray[Any]:

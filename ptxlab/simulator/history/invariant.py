@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ..._util.arguments import is_a
 from ...errors import PtxlabError, counted, listing, quoted
+from .compare import first_other
+from .element_tree import ElementTree
 from .run import Reduction, Run, checked_rows
 
 _Place = tuple[str, Any, int]  # of a row: parameter, its value, and the row
@@ -21,7 +23,8 @@ class Invariance:
     """Whether the tree of every row is the same for all values of a parameter; true if it is.
 
     `scope` is that of `Reduction`: what the same tree proves. `parts` are the first two rows whose trees
-    differ, each as (parameter, value, row), in `column`.
+    differ, each as (parameter, value, row), in `column`, and `where` is the line of the first operation that
+    the second row has not.
     """
 
     parameter: str
@@ -91,10 +94,10 @@ def invariant(
         sizes = {_row_length(run, name, value) for run, value in zip(runs, values, strict=True)}
         if name.isdecimal() and len(sizes) == 1 and len(values) > 1 and (length := sizes.pop()):
             lengths.setdefault(int(name), length)
-    first: dict[int, tuple[np.uint64, _Place]] = {}
+    first: dict[int, tuple[np.uint64, _Place, Run]] = {}
     reasons: dict[str, None] = {}
     scopes: set[str] = set()
-    parts, column, count = None, 0, 0
+    parts, column, count, where = None, 0, 0, ""
     for run, value in zip(runs, values, strict=True):
         run.rows |= {number: length for number, length in lengths.items() if number not in run.rows}
         run.check_rows()
@@ -106,11 +109,14 @@ def invariant(
         table = prints.reshape(-1, lengths.get(number, prints.size))
         count += len(table)
         for row, trees in enumerate(table):
-            found = _first_other(first, trees, (parameter, value, row))
-            if found is not None and parts is None:
-                column, parts = found[0], ((parameter, value, row), found[1])
+            place = (parameter, value, row)
+            for number_in_row, tree in enumerate(trees.tolist()):
+                known, other, before = first.setdefault(number_in_row, (tree, place, run))
+                if known != tree and parts is None:
+                    column, parts = number_in_row, (place, other)
+                    where = _first_line(ElementTree(run, tree), ElementTree(before, int(known)))
     scope = next(name for name in ("no run", "this path", "all inputs") if name in scopes)
-    return Invariance(parameter, tuple(values), count, scope, tuple(reasons), parts, column)
+    return Invariance(parameter, tuple(values), count, scope, tuple(reasons), parts, column, where)
 
 
 def _row_length(run: Run, name: str, value: object) -> int:
@@ -125,12 +131,8 @@ def _reasons(reduction: Reduction) -> list[str]:
     return [note.text for note in reduction.notes] + [str(hazard) for hazard in reduction.hazards]
 
 
-def _first_other(
-    known: dict[int, tuple[np.uint64, _Place]], trees: NDArray[np.uint64], place: _Place
-) -> tuple[int, _Place] | None:
-    """The first column whose tree differs from that of the first row, and where that was."""
-    for column, tree in enumerate(trees.tolist()):
-        before = known.setdefault(column, (tree, place))
-        if before[0] != tree:
-            return column, before[1]
-    return None
+
+def _first_line(tree: ElementTree, other: ElementTree) -> str:
+    """The line of the first operation that another tree has not."""
+    start = first_other(tree, other)
+    return tree.nodes[start].where if start in tree.nodes else ""

@@ -18,7 +18,7 @@ from ..hazard import Hazard
 from ..launch_arguments import Pointer, restored, values_of
 from ..module_image import ModuleImage
 from ..simulate import Setup, simulate
-from .histories import Histories, InputArray, Note, Record
+from .histories import Histories, InputArray, Note, Record, SeenValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Run:
     def __init__(
         self, title: str, image: ModuleImage, setup: Setup, output: object, rows: Mapping[int, int] | None
     ) -> None:
-        self.title = title
+        self.title, self.model = title, setup.model
         self._image, self._setup = image, setup
         self.arrays: dict[str, NDArray[Any]] = {}
         for name, value in values_of(setup.arguments):
@@ -122,7 +122,11 @@ class Run:
         return names[0]
 
     def traced(
-        self, names: Mapping[str, str], records: list[Record] | None = None, check: bool = False
+        self,
+        names: Mapping[str, str],
+        records: list[Record] | None = None,
+        check: bool = False,
+        seen: SeenValues | None = None,
     ) -> tuple[Histories, dict[str, NDArray[Any]], tuple[Hazard, ...]]:
         """Run with histories: the observer, all arrays as the launch leaves them, and races."""
         arrays: dict[int, InputArray] = {}
@@ -131,7 +135,7 @@ class Run:
             row = self.rows.get(int(name)) if name.isdecimal() else None
             known = InputArray(names.get(name, name), size, array.nbytes // size, row)
             arrays.setdefault(array.ctypes.data, known)
-        histories = Histories(self._image, arrays, self._setup.model, records)
+        histories = Histories(self._image, arrays, self._setup.model, records, seen)
         setup = self._setup
         report = copy.deepcopy(setup.report) if check else None
         setup = replace(setup, report=report)
