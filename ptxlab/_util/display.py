@@ -11,6 +11,7 @@ from typing import Any
 
 #: Class -> what is asked of it -> the function that answers, by module and name.
 DISPLAYS = {
+    "Comparison": {"html": "ptxlab.views.comparison_trees:comparison_html"},
     "Kernel": {"html": "ptxlab.views.annotated_source:kernel_html"},
     "LaunchProfile": {
         "html": "ptxlab.views.predicted_time:launch_html",

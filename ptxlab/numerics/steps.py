@@ -131,6 +131,26 @@ class Step:
         return value - total if isinstance(value, Fraction) and isinstance(total, Fraction) else None
 
     @property
+    def lost(self) -> Fraction | None:
+        """What the step's result lacks of the exact sum of its terms: what is cut off and rounded off."""
+        change = self.change
+        return None if change is None else sum((term.lost for term in self.terms), Fraction(0)) - change
+
+    @property
+    def bound(self) -> Fraction:
+        """What the step can lose at most, whatever the bits of terms with these exponents.
+
+        Truncation cuts off less than one unit of the last bit that is kept of each term, and rounding a unit
+        of the result's last place, or half of it to nearest.
+        """
+        cut = Fraction(0)
+        if self.grain is not None:
+            cut = sum(term.exponent is not None for term in self.terms) * Fraction(2) ** self.grain
+        if self.last is None:
+            return cut
+        return cut + Fraction(2) ** self.last / (2 if self.rounding == "rn" else 1)
+
+    @property
     def partial_sums(self) -> tuple[Number, ...]:
         """Sums of what is kept, after each term."""
         return tuple(accumulate((term.kept for term in self.terms), _add))
@@ -194,6 +214,27 @@ class Trace(Displayed):
             if isinstance(self.value, Fraction) and isinstance(self.exact, Fraction)
             else None
         )
+
+    @property
+    def losses(self) -> tuple[Fraction | None, ...]:
+        """What each step loses, in units in the last place of D; None where that is not a number.
+
+        >>> import numpy as np, ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+        >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
+        >>> A[0, :2] = 1024, 2.0**-16
+        >>> trace = ins.trace(A, B, None, 0, 0)
+        >>> [float(lost) for lost in trace.losses], float(trace.bound)
+        ([0.125], 1.5)
+        """
+        unit = self.last_place
+        return tuple(None if step.lost is None or unit is None else step.lost / unit for step in self.steps)
+
+    @property
+    def bound(self) -> Fraction | None:
+        """The largest error that the chip's model allows with these exponents, in units in the last place."""
+        unit = self.last_place
+        return None if unit is None else sum((step.bound for step in self.steps), Fraction(0)) / unit
 
     @property
     def fma32_error(self) -> Fraction | None:

@@ -196,3 +196,19 @@ def test_other_chips() -> None:
             d = ins.d.unpack_codes(emulate(operands, model=chip))
             result = trace(operands, 3, 2, model=chip)
             assert (result.chip, result.code) == (chip, d[3, 2]), f"{chip} {category}\n{result}"
+
+
+@pytest.mark.parametrize("model", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize(
+    "name", ["m16n8k16.f32.f16.f16.f32", "m16n8k8.f32.tf32.tf32.f32", "m8n8k4.f64.f64.f64.f64"]
+)
+def test_losses_add_up_to_the_error_and_stay_within_the_bound(name: str, model: str) -> None:
+    ins, rng = ptxlab.instruction(f"mma.{name}"), np.random.default_rng(5)
+    for _ in range(20):
+        A = rng.standard_normal((ins.m, ins.k)) * 2.0 ** rng.integers(-6, 6, (ins.m, ins.k))
+        B, C = rng.standard_normal((ins.k, ins.n)), rng.standard_normal((ins.m, ins.n))
+        trace = ins.trace(A, B, C, 0, 0, model=model)
+        assert trace.error is not None and trace.last_place is not None and trace.bound is not None
+        error = trace.error / trace.last_place
+        assert -sum(lost for lost in trace.losses if lost is not None) == error
+        assert abs(error) <= trace.bound

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.simulator.history.element_tree import ElementTree
 
 from .random_reductions import tried
 
@@ -162,6 +165,7 @@ def test_invariance() -> None:
     assert same and same.rows == 6 and "invariant: the tree of every row is the same" in repr(same)
     parted = ptxlab.invariant(launch, over={"batch": [1, 2, 7]})
     assert not parted and parted.parts == (("batch", 7, 0), ("batch", 1, 0))
+    assert parted.where.rsplit(":", 1)[1] == "16"  # of the loop that adds in pairs
     free = ptxlab.invariant(lambda batch: _split(2, batch), over={"batch": [1, 2]})
     assert not free and "atom" in repr(free)
     race = ptxlab.invariant(
@@ -208,9 +212,86 @@ def test_chips_are_compared() -> None:
     assert found.other_trees == size * size >= found.other_bits > 0 and found.trees is not None
     assert [tree.depth for tree in found.trees] == [4, 4]
     operation = found.trees[0].first[0]
-    assert operation.opcode.startswith("mma.sync") and operation.operands[0] == "a value"
+    assert operation.opcode.startswith("mma.sync") and operation.operands[0] == "0"
     row, column = found.element or (0, 0)
     assert operation.operands[1:3] == (f"argument 1[{row * size}]", f"argument 2[{column * size}]")
+    assert found.causes == ("steps of the tensor core",)
+    assert found.sentence.endswith(
+        "the first sums 64 products in 8 steps of 8, the second sums 64 products in 4 steps of 16."
+    )
+    exact = sum(
+        Fraction(float(a)) * Fraction(float(b)) for a, b in zip(*_halves(A[row], B[column]), strict=True)
+    )
+    for side, tree in enumerate(found.trees):
+        value = np.float32(found.values[side]) if found.values else np.float32(0)
+        unit = Fraction(2) ** (math.frexp(float(value))[1] - 24)
+        assert tree.error == pytest.approx(float((Fraction(float(value)) - exact) / unit), abs=1e-9)
+        trace = found.trace(side)
+        assert trace.chip == ("sm_80", "sm_90")[side]
+    assert found.trace(0).value != found.trace(1).value  # the first step whose results differ
+    page = found._repr_html_() or ""
+    assert page.count("The first that the other launch has not") == 2 and "Why?" in page
+
+
+def _halves(*codes: Any) -> Any:
+    return (code.view(np.float16) for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "causes", "orders"),
+    [
+        ("(x[0] + x[1]) + x[2]", "x[0] + (x[1] + x[2])", ("order of terms",), None),
+        (
+            "((x[0] + x[1]) + x[2]) + x[3]", "(x[0] + x[1]) + (x[2] + x[3])", ("grouping",),
+            ("4 terms one after another", "2 sums in pairs, each of 2 terms one after another"),
+        ),
+        ("x[0] * x[1] + x[2]", "__fadd_rn(__fmul_rn(x[0], x[1]), x[2])", ("contraction",), None),
+        ("x[0] + x[1]", "__fadd_rz(x[0], x[1])", ("rounding",), None),
+        ("x[0] / x[1]", "__fdividef(x[0], x[1])", ("approximation",), None),
+        ("x[0] + x[1]", "x[0] + x[2]", ("other terms",), None),
+        ("x[0] + x[1] + x[2]", "(float)((double)x[0] + x[1] + x[2])", ("precision",), None),
+    ],
+)  # fmt: skip
+def test_causes(one: str, two: str, causes: tuple[str, ...], orders: tuple[str, str] | None) -> None:
+    x = np.random.default_rng(1).standard_normal(8).astype(_F)
+    runs = [
+        ptxlab.kernel(f"__global__ void sum(const float* x, float* y) {{ *y = {text}; }}").run(
+            1, 1, x, np.zeros(1, _F)
+        )
+        for text in (one, two)
+    ]
+    found = ptxlab.compare(*runs)
+    assert set(causes) <= set(found.causes) and found.trees is not None
+    if orders is not None:
+        assert tuple(tree.order for tree in found.trees) == orders
+
+
+def test_errors_of_a_sum() -> None:
+    """The error is that of exact arithmetic, and the operations' own roundings add up to it."""
+    x = np.random.default_rng(2).standard_normal((1, 96)).astype(_F)
+    split = _of("split").run((1, 1), 1, x, np.zeros(1, _F), 96, 1)
+    parts = _of("split").run((1, 3), 1, x, np.zeros(1, _F), 96, 3)
+    found = ptxlab.compare(split, parts)
+    assert found.trees is not None and found.values is not None and found.drawn is not None
+    exact = math.fsum(x[0].tolist())
+    chain = found.trees[0]
+    total = _F(0)
+    for number in x[0]:
+        total += number
+    unit = float(np.spacing(np.abs(total)))
+    assert (
+        float(found.values[0]) == pytest.approx(float(total)) and chain.order == "96 terms one after another"
+    )
+    assert chain.error == pytest.approx((float(total) - exact) / unit, abs=1e-6)
+    assert chain.other_orders["one after another"] == pytest.approx(chain.error)
+    assert abs(chain.other_orders["with Kahan's correction"]) <= 1
+    tree = ElementTree(split, int(split.reduction().fingerprints[0]))
+    roundings = [tree.rounded(history) for history in tree.nodes]
+    assert sum(rounding for rounding in roundings if rounding is not None) / Fraction(unit) == pytest.approx(
+        Fraction(chain.error or 0), abs=1e-6
+    )
+    assert found.trees[1].order == "3 sums as they arrive, each of 32 terms one after another"
+    assert "order of atomic operations" in found.causes
 
 
 @pytest.mark.parametrize(

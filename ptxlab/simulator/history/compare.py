@@ -1,25 +1,29 @@
-"""Two launches that should compute the same: the first element and the first operations that differ, and why."""
+"""Two launches that should compute the same: the first element and operation that differ, and why."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._util.arguments import as_int
 from ..._util.display import Displayed
 from ...errors import PtxlabError, counted, listing
 from ...isa.operation import Operation as MatrixOperation
+from ...numerics.steps import Trace
+from ...numerics.trace import trace
 from .element_tree import ElementTree, TreeNode
 from .orders import in_pairs, kahan, one_after_another, promoted
 from .run import Reduction, Run
 
 _MAX_TERMS = 1 << 14  # that are added again in other orders
-_SHOWN = 400  # operations that a picture of a tree has at most
+_SHOWN, _ENDS = 400, 8  # operations that a picture of a tree has at most, and at each end of a long way
+_UNSAID = frozenset({"sync", "aligned", "row", "col", "mma_async"})
 _ROUNDINGS = frozenset({"rz", "rm", "rp", "rna", "rs"})
 
 
@@ -52,16 +56,17 @@ class PathStep:
 
 @dataclass(frozen=True)
 class DrawnOperation:
-    """An operation as a picture of a tree shows it; `others` are operands that are not drawn."""
+    """An operation as a picture shows it, with what it takes; `others` are operands that are not drawn.
+
+    `rounded` is what its own rounding adds, in units of the element's last place.
+    """
 
     title: str
     where: str
     value: str
-    rounded: str = ""
+    rounded: float | None = None
     operands: tuple[DrawnOperation, ...] = ()
     others: int = 0
-    first: bool = False  # the first that the other tree has not
-    on_path: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,27 @@ class Tree:
         return f"{listing(made, 6)}, at most {self.depth} one after another"
 
 
+Drawn = tuple[DrawnOperation | None, ...]
+
+
+@dataclass(frozen=True)
+class MatrixElement:
+    """An element of D of a matrix instruction: what that reads, and the chip's model."""
+
+    operation: MatrixOperation
+    row: int
+    column: int
+    model: str | None
+
+
 @dataclass(frozen=True)
 class Comparison(Displayed):
     """Elements with other bits, elements with other trees, and the trees of the first that differs.
 
     `causes` are those of "other terms", "contraction", "flush to zero", "approximation", "rounding",
     "precision", "steps of the tensor core", "order of atomic operations", "grouping" and "order of terms"
-    that apply. In a notebook, both trees can be opened node by node.
+    that apply. `drawn` has, for each tree, the operations from the first that the other has not to the
+    element; None stands for those between. In a notebook they can be opened node by node.
     """
 
     titles: tuple[str, str]
@@ -104,8 +123,8 @@ class Comparison(Displayed):
     values: tuple[str, str] | None = None
     trees: tuple[Tree, Tree] | None = None
     causes: tuple[str, ...] = ()
-    drawn: tuple[DrawnOperation, DrawnOperation] | None = field(default=None, repr=False)
-    products: tuple[MatrixOperation | None, MatrixOperation | None] = field(
+    drawn: tuple[Drawn, Drawn] | None = field(default=None, repr=False)
+    products: tuple[MatrixElement | None, MatrixElement | None] = field(
         default=(None, None), repr=False, compare=False
     )
 
@@ -129,8 +148,19 @@ class Comparison(Displayed):
         return f"The trees differ by {why}: {one} sums {first}, {two} sums {second}."
 
     def operands(self, side: int = 0) -> MatrixOperation:
-        """What the first differing matrix instruction of a launch reads, 0 or 1; `.explore()` opens it."""
-        found = self.products[1 if side else 0]
+        """What the first matrix instruction with another result reads, in launch 0 or 1.
+
+        `.explore()` opens it in the Explorer.
+        """
+        return self._product(side).operation
+
+    def trace(self, side: int = 0) -> Trace:
+        """How that instruction makes its element, bit by bit."""
+        product = self._product(side)
+        return trace(product.operation, product.row, product.column, model=product.model)
+
+    def _product(self, side: int) -> MatrixElement:
+        found = self.products[as_int(side, "side") == 1]
         if found is None:
             raise PtxlabError("the first operation that differs is no matrix instruction; .trees has it")
         return found
@@ -150,8 +180,8 @@ class Comparison(Displayed):
             lines.append(f"  {title}: {tree}{error}")
             lines += [f"    first other operation: {operation}" for operation in tree.first]
             lines += [f"    {line}" for line in _growth(tree)]
-        for words, error in self.trees[0].other_orders.items():
-            lines.append(f"  added {words}, in float32: error {error:+.3g}")
+        for words, units in self.trees[0].other_orders.items():
+            lines.append(f"  added {words}, in float32: error {units:+.3g}")
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -221,13 +251,26 @@ def compare(one: Run, two: Run) -> Comparison:
         for run, new, reduction in zip((one, two), names, (first, second), strict=True)
     )
     starts = first_other(left, right), first_other(right, left)
-    opened = [tree.operation(start) for tree, start in zip((left, right), starts, strict=True)]
-    products = [None if found is None else found[0] for found in opened]
+    products = _products(left, right, starts)
     return Comparison(
         titles, *counts, index, values,
         (_tree(left, starts[0]), _tree(right, starts[1])), _causes(left, right),
         (_drawn(left, starts[0]), _drawn(right, starts[1])), (products[0], products[1]),
     )  # fmt: skip
+
+
+def _products(one: ElementTree, two: ElementTree, starts: tuple[int, int]) -> list[MatrixElement | None]:
+    """The first matrix instructions with other values on ways of one length, or those where they begin."""
+    ways = one.path(starts[0]), two.path(starts[1])
+    pairs = zip(*ways, strict=False) if len(ways[0]) == len(ways[1]) else ()
+    other = next((pair for pair in pairs if one.value(pair[0]) != two.value(pair[1])), starts)
+    found = [tree.operation(history) for tree, history in zip((one, two), other, strict=True)]
+    if None in found:
+        found = [tree.operation(start) for tree, start in zip((one, two), starts, strict=True)]
+    return [
+        None if product is None else MatrixElement(*product, tree.model)
+        for tree, product in zip((one, two), found, strict=True)
+    ]
 
 
 def _bytes(reduction: Reduction) -> NDArray[Any]:
@@ -298,53 +341,50 @@ def _other_orders(tree: ElementTree, unit: Fraction) -> dict[str, float]:
     if node.type != "f32" or not 3 < len(terms) <= _MAX_TERMS:
         return {}
     exact = sum(terms, Fraction(0))
-    sums = {"one after another": one_after_another(terms), "in pairs": in_pairs(terms), "with Kahan's correction": kahan(terms)}
+    sums = {
+        "one after another": one_after_another(terms),
+        "in pairs": in_pairs(terms),
+        "with Kahan's correction": kahan(terms),
+    }
     every = promoted(tree, 4)
     if every is not None:
         sums["by the tensor core, promoted every 4 instructions"] = every
     return {words: float((total - exact) / unit) for words, total in sums.items()}
 
 
-def _drawn(tree: ElementTree, start: int) -> DrawnOperation:
-    """The tree as far as a picture shows it: the way to the first other operation, and what that takes."""
-    path, unit = set(tree.path(start)), tree.unit()
+def _drawn(tree: ElementTree, start: int) -> Drawn:
+    """The way from the first other operation to the element; of a long one the ends."""
+    path, unit = tree.path(start), tree.unit()
     room = [_SHOWN]
 
-    def draw(history: int, depth: int) -> DrawnOperation:
+    def draw(history: int, depth: int, before: int | None) -> DrawnOperation:
         room[0] -= 1
-        node = tree.nodes.get(history)
-        value = _number(tree.value(history))
+        node, value = tree.nodes.get(history), _number(tree.value(history))
         if node is None:
             return DrawnOperation(tree.name(history), "", value)
-        lost = _units(tree.rounded(history), unit)
-        rounded = f"rounding adds {lost:+.3g} units in the result's last place" if lost else ""
-        shown: list[DrawnOperation] = []
-        hidden = 0
-        for operand in node.operands:
-            if operand in path or (depth < 4 and room[0] > 0 and len(shown) < 5):
-                shown.append(draw(operand, 0 if operand in path else depth + 1))
-            else:
-                hidden += 1
-        marks = history == start, history in path
-        return DrawnOperation(node.opcode, node.where, value, rounded, tuple(shown), hidden, *marks)
+        rest = [operand for operand in node.operands if operand != before]
+        shown = rest[:4] if depth and room[0] > 0 else []
+        return DrawnOperation(
+            short_opcode(node.opcode), node.where, value, _units(tree.rounded(history), unit),
+            tuple(draw(operand, depth - 1, None) for operand in shown), len(rest) - len(shown),
+        )  # fmt: skip
 
-    return _shortened(draw, tree, start)
+    rows: list[DrawnOperation | None] = []
+    for number, history in enumerate(path):
+        if len(path) <= 2 * _ENDS or number < _ENDS or number >= len(path) - _ENDS:
+            rows.append(draw(history, 3 if not number else 2, path[number - 1] if number else None))
+        elif number == _ENDS:
+            rows.append(None)
+    return tuple(rows)
 
 
-def _shortened(draw: Any, tree: ElementTree, start: int) -> DrawnOperation:
-    """A tree from its root, where a way of more than twenty operations shows its ends only."""
-    path = tree.path(start)
-    if len(path) <= 20:
-        result: DrawnOperation = draw(tree.root, 0)
-        return result
-    below: DrawnOperation = draw(path[8], 0)
-    between = DrawnOperation(f"{len(path) - 17} more operations", "", "", "", (below,), 0, False, True)
-    for history in path[-8:]:
-        node = tree.nodes[history]
-        value = _number(tree.value(history))
-        between = replace(DrawnOperation(node.opcode, node.where, value, on_path=True), operands=(between,))
-        between = replace(between, others=len(node.operands) - 1)
-    return between
+def short_opcode(opcode: str) -> str:
+    """An opcode without what all of its kind have.
+
+    >>> short_opcode("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), short_opcode("add.f32")
+    ('mma.m16n8k16.f32.f16.f16.f32', 'add.f32')
+    """
+    return ".".join(part for part in opcode.split(".") if part not in _UNSAID)
 
 
 # -- causes --------------------------------------------------------------------------------------------------
@@ -387,4 +427,3 @@ def _terms(tree: ElementTree) -> set[int]:
 
 def _is_atomic(node: TreeNode) -> bool:
     return node.kind == "atomic" and node.type.startswith(("f", "b"))
-

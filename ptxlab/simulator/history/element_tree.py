@@ -59,9 +59,7 @@ class ElementTree:
         records: list[Record] = []
         run.traced(names, records)
         if sum(record.made.nbytes for record in records) > _MAX_RECORDED:
-            raise PtxlabError(
-                f"{run.title}: its histories take more than 2 GiB; compare a smaller launch"
-            )
+            raise PtxlabError(f"{run.title}: its histories take more than 2 GiB; compare a smaller launch")
         wanted = {root}
         nodes: dict[int, TreeNode] = {}
         for record in reversed(records):
@@ -199,7 +197,7 @@ class ElementTree:
         return path
 
     def terms(self) -> list[Fraction]:
-        """The exact terms of the element's sum, in the order in which they are added; empty if it has none."""
+        """The exact terms of the element's sum, in the order in which they are added; empty if unknown."""
         terms: list[Fraction] = []
         pending: list[tuple[int | Fraction, int]] = [(self.root, 1)]  # what comes first is last
         while pending:
@@ -215,7 +213,9 @@ class ElementTree:
                 factors = [self.value(operand) for operand in node.operands]
                 del factors[place]
                 products = [multiply(one, other) for one, other in _pairs(factors)]
-                pending += [(product, sign) for product in reversed(products) if isinstance(product, Fraction)]
+                pending += [
+                    (product, sign) for product in reversed(products) if isinstance(product, Fraction)
+                ]
                 pending.append((node.operands[place], sign))
                 if not all(isinstance(product, Fraction) for product in products):
                     return []
@@ -323,7 +323,11 @@ def _followed(before: _Shape, after: _Shape) -> _Shape:
     if before == after:
         inner, count = (before.inner, 2 * before.count) if before.kind == "pairs" else (before, 2)
         return _Shape("pairs", count, inner)
-    if before.kind in ("runs", "pairs") and before.inner == after and (before.kind == "runs" or before.count == 2):
+    if (
+        before.kind in ("runs", "pairs")
+        and before.inner == after
+        and (before.kind == "runs" or before.count == 2)
+    ):
         return _Shape("runs", before.count + 1, after)
     return _Shape("mixed", before.size + after.size)
 
@@ -364,7 +368,7 @@ def _evaluated(node: TreeNode, values: list[Number]) -> Number | None:
         return add_up([values[0], *(multiply(one, other) for one, other in pairs)])
     if node.kind in ("fma", "mad") and len(values) == 3:
         return add_up([multiply(values[0], values[1]), values[2]])
-    if node.kind == "add" and len(values) == 2 or node.kind == "atomic" and ".add" in node.opcode:
+    if (node.kind == "add" and len(values) == 2) or (node.kind == "atomic" and ".add" in node.opcode):
         return add_up(values)
     if node.kind == "sub" and len(values) == 2:
         return add_up([values[0], multiply(values[1], Fraction(-1))])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._util.arguments import is_a
 from ...errors import PtxlabError, counted, listing, quoted
@@ -129,7 +128,6 @@ def _row_length(run: Run, name: str, value: object) -> int:
 
 def _reasons(reduction: Reduction) -> list[str]:
     return [note.text for note in reduction.notes] + [str(hazard) for hazard in reduction.hazards]
-
 
 
 def _first_line(tree: ElementTree, other: ElementTree) -> str:
