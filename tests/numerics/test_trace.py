@@ -13,6 +13,7 @@ import pytest
 from ptxlab import Instruction, PtxlabError, inputs, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import CHIPS
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
@@ -203,7 +204,7 @@ def test_other_chips() -> None:
     "name", ["m16n8k16.f32.f16.f16.f32", "m16n8k8.f32.tf32.tf32.f32", "m8n8k4.f64.f64.f64.f64"]
 )
 def test_losses_add_up_to_the_error_and_stay_within_the_bound(name: str, model: str) -> None:
-    ins, rng = instruction(f"mma.{name}"), np.random.default_rng(5)
+    ins, rng = parse_mma(f"mma.{name}"), np.random.default_rng(5)
     for _ in range(20):
         A = rng.standard_normal((ins.m, ins.k)) * 2.0 ** rng.integers(-6, 6, (ins.m, ins.k))
         B, C = rng.standard_normal((ins.k, ins.n)), rng.standard_normal((ins.m, ins.n))
