@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .errors import PtxlabError, listing, quoted
 from .isa.aliases import instruction_names
 from .numerics.scalar import opcodes
+from .simulation import simulating
 from .simulator.cuda_source import compile_cuda
+from .simulator.debug import DebugSession
 from .simulator.instructions.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
@@ -36,7 +38,7 @@ _STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add %%cuda, %%ptx, %ptx and completion to IPython; ``%load_ext ptxlab`` calls it."""
+    """Add %%cuda, %%ptx, %ptx, %%ptxdebug and completion to IPython; ``%load_ext ptxlab`` calls it."""
     from IPython.core.completer import context_matcher
     from IPython.core.magic import no_var_expand
 
@@ -49,9 +51,13 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         _define(shell, "ptx", _expanded(shell, "%%ptx", line), cell)
         return None
 
-    cuda.__doc__, ptx.__doc__ = _CUDA_HELP, _PTX_HELP
+    def ptxdebug(line: str, cell: str) -> DebugSession:
+        return _debug(shell, line.strip(), cell)
+
+    cuda.__doc__, ptx.__doc__, ptxdebug.__doc__ = _CUDA_HELP, _PTX_HELP, _DEBUG_HELP
     shell.register_magic_function(no_var_expand(cuda), "cell", "cuda")
     shell.register_magic_function(no_var_expand(ptx), "line_cell", "ptx")
+    shell.register_magic_function(no_var_expand(ptxdebug), "cell", "ptxdebug")
     matchers = shell.Completer.custom_matchers
     if complete_names not in matchers:
         matchers.append(context_matcher(identifier="ptxlab.instruction_names")(complete_names))
@@ -68,6 +74,21 @@ _PTX_HELP = """%%ptx: a cell of PTX; each .entry becomes a variable, as ptxlab.k
     %%ptx [--target sm_90a] [--name [variable=]kernel ...]
 
 %ptx name: the PTX and the machine code (SASS) of a kernel beside its source. Needs no GPU."""
+
+_DEBUG_HELP = """Run a cell, then step through a launch in it: the first, or that with the number, from 0 on.
+
+    %%ptxdebug [number]
+
+Launches are those of k.simulate and, as in ptxlab.simulating(), of Triton, Numba and others. IPython has a
+%%debug of its own, which runs a cell under pdb; what a cell launches is known only after it has run."""
+
+
+def _debug(shell: InteractiveShell, line: str, cell: str) -> DebugSession:
+    if not re.fullmatch(r"-?\d{0,6}", line):
+        raise PtxlabError(f"%%ptxdebug: found {quoted(line)}; it takes the number of a launch, from 0 on")
+    with simulating(debug=True) as session:
+        shell.run_cell(cell)
+    return session.debug(int(line or 0))
 
 
 # -- cells ---------------------------------------------------------------------------------------------------

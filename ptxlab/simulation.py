@@ -77,6 +77,7 @@ def simulating(
     show: bool | None = None,
     trace: bool | int = False,
     profile: bool = False,
+    debug: bool = False,
 ) -> Session:
     """A context in which launches of other frameworks run on the simulator, unmodified.
 
@@ -84,7 +85,8 @@ def simulating(
     the CPU, or any with `__array_interface__`; kernels write them in place. `session.results` has the result
     of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or "B200"; `check`, `show` and
     `trace` are those of `Kernel.simulate`. With `profile` the session also has the predicted time of each
-    launch (`session.profiles`), by which Triton's autotuner chooses. It affects all threads, since a
+    launch (`session.profiles`), by which Triton's autotuner chooses. With `debug` it keeps the arrays as they
+    were before each launch, and `session.debug(index)` steps through one. It affects all threads, since a
     framework has one driver for all of them: a launch belongs to the session that its thread opened last,
     or else to the newest. ::
 
@@ -94,4 +96,4 @@ def simulating(
     """
     from .adapters.framework_session import Session
 
-    return Session(chip, check, show, trace, profile)
+    return Session(chip, check, show, trace, profile, debug)

@@ -25,7 +25,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import script, style
-from ptxlab.explorer.kernel_steps import player_style
+from ptxlab.explorer.debugger_style import debugger_style
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
@@ -38,7 +38,8 @@ ROOT = npm.ROOT
 ESBUILD = "0.25.11"
 #: What only the page of kernels needs, an archive of its own.
 KERNELS = (
-    "cli/kernel_page.py", "cli/simulate_commands.py", "explorer/kernel_steps.py", "simulator",
+    "cli/kernel_page.py", "cli/simulate_commands.py", "explorer/debugger.py",
+    "views/waiting_picture.py", "simulator",
     "gpu/clang.py", "gpu/clang_in_tab.py", "gpu/clang_wasi.js", "gpu/cuda_for_clang.h",
 )  # fmt: skip
 #: Packages and modules of ptxlab that the page of the Explorer does not import.
@@ -46,6 +47,7 @@ LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
     "cli/lab.py", "explorer/front/products", "explorer/front/sixteen_products_page.js",
     "explorer/front/sixteen_products_widget.js", "explorer/front/styles/products.css",
+    "explorer/debugger_style.py", "explorer/debugger_widget.py",
     "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
     "lessons.py", "shapes", "simulation.py", "wmma", "wmma.py",
 )  # fmt: skip
@@ -256,7 +258,7 @@ def first_visit(sizes: Mapping[str, int]) -> int:
 def _kernel_style() -> str:
     code = ".kernel-code"
     colours = (token_css(code), shade_css(code, ""))
-    return "\n".join([style("saved_page", "try_page", "kernel_page"), player_style(), *colours])
+    return "\n".join([style("saved_page", "try_page", "kernel_page"), debugger_style(), *colours])
 
 
 def kernel_examples() -> list[dict[str, Any]]:

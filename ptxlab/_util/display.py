@@ -13,15 +13,17 @@ from typing import Any
 DISPLAYS = {
     "Comparison": {"html": "ptxlab.views.comparison_trees:comparison_html"},
     "Kernel": {"html": "ptxlab.views.annotated_source:kernel_html"},
+    "DebugSession": {
+        "debugger": "ptxlab.explorer:open_debugger",
+        "html": "ptxlab.views.annotated_source:session_html",
+    },
+    "HazardError": {"traceback": "ptxlab.views.waiting_picture:traceback_lines"},
     "LaunchProfile": {
         "html": "ptxlab.views.predicted_time:launch_html",
         "text": "ptxlab.views.predicted_time:profile_text",
     },
     "Operation": {"explore": "ptxlab.explorer:explore_operands"},
-    "Result": {
-        "html": "ptxlab.views.annotated_source:annotated_html",
-        "player": "ptxlab.explorer:player",
-    },
+    "Result": {"html": "ptxlab.views.annotated_source:annotated_html"},
     "Review": {"widget": "ptxlab.course.review_widget:ReviewWidget"},
     "Trace": {
         "html": "ptxlab.views.trace_picture:trace_html",

@@ -19,8 +19,10 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.chips import Card
 from ..isa.targets import CARD_NAMES, CHIPS, chip_number, find_card_name
 from ..simulator import Result
+from ..simulator.debug import DebugSession
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
+from ..simulator.launch_record import LaunchRecord
 from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .frameworks import adapters_in_use
@@ -50,6 +52,7 @@ class Session:
         show: bool | None = None,
         trace: bool | int = False,
         profile: bool = False,
+        debug: bool = False,
     ) -> None:
         self.target, self.chip = _target_and_chip(as_text(chip, "chip"))
         self.results: list[Result] = []
@@ -60,6 +63,7 @@ class Session:
         self._trace = trace if isinstance(trace, bool) else as_int(trace, "trace")
         if self._trace < 0:
             raise PtxlabError(f"trace={quoted(trace)}: warps of a launch are counted from 0 on")
+        self._record = LaunchRecord() if as_flag(debug, "debug") else None
         self._thread = 0
         #: For adapters to keep compiled kernels and the like in, as long as the session lasts.
         self.adapter_cache: dict[object, Any] = {}
@@ -88,6 +92,8 @@ class Session:
             with delayed(), CHANGING:
                 # first: garbage that is collected now may end the last of the other sessions
                 _SESSIONS.append(self)
+                if self._record is not None:
+                    self._record.open()
                 for name, adapter in adapters_in_use().items():
                     if name not in _RESTORERS:
                         with version_errors(name):
@@ -106,9 +112,21 @@ class Session:
         with delayed(), CHANGING:
             if self in _SESSIONS:
                 _SESSIONS.remove(self)
+            if self._record is not None:
+                self._record.close()
             # undo what adapters have changed, once no session is open
             while not _SESSIONS and _RESTORERS:
                 _RESTORERS.popitem()[1]()
+
+    def debug(self, index: int = 0) -> DebugSession:
+        """Step through a launch of the context, by its number, forwards and backwards.
+
+        The context was opened with ``debug=True``, and the arrays are copies: they hold what they held before
+        the launch.
+        """
+        if self._record is None:
+            raise PtxlabError("no launch was kept: open the context with ptxlab.simulating(debug=True)")
+        return self._record.debug(as_int(index, "index"))
 
     def simulate(
         self,

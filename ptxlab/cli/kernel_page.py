@@ -9,17 +9,20 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..explorer.kernel_steps import first_state, step_state
-from ..explorer.session import PageSession
+from ..explorer.debugger import Debugger, parameter_names
 from ..explorer.worker import Encoded, encode
 from ..gpu.clang_in_tab import NotFetched, Report, find_clang
-from ..simulator import Result
+from ..simulator import HazardError, Result
 from ..simulator.cuda_source import compile_cuda, has_compiler
+from ..simulator.debug import DebugSession
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.ptx.syntax import kernel_names
 from ..views.kernel_listings import ptx_listing
+from ..views.labels import number_text
+from ..views.source_margin import line_notes, margin
 from .output import one_line
 from .simulate_commands import array_changes, launch_sizes, parse_value
 
@@ -36,6 +39,7 @@ _NO_FIELD = (
     "{} is a struct or a tensor map, for which this page has no field; in Python, "
     "ptxlab.kernel(source).simulate(...) takes one"
 )
+CORNER = 8, 16  # rows and columns of an array beside the result
 DYNAMIC_BYTES = 48 << 10  # most dynamic shared memory of a launch that does not opt in to more
 
 
@@ -55,8 +59,7 @@ class KernelTab:
         self._report = report
         self._kernel: Kernel | None = None
         self._made_of = ("", "")  # the source and the name that the kernel was asked for by
-        self._result: Result | None = None
-        self._explorer: PageSession | None = None
+        self._debugger: Debugger | None = None
 
     def describe(self, request: str) -> list[Encoded]:
         """The kernels of a source, what the chosen one takes, and the PTX that C++ was compiled to."""
@@ -74,7 +77,7 @@ class KernelTab:
         block = directives.get("reqntid") or directives.get("maxntid") or ()
         parameters = [
             {"name": parameter, "type": kind, "array": kind in _ADDRESSES}
-            for parameter, kind in zip(_parameter_names(kernel), kernel.parameters, strict=True)
+            for parameter, kind in zip(parameter_names(kernel), kernel.parameters, strict=True)
         ]
         variables = kernel.module.variables.values()
         is_dynamic = any(
@@ -93,39 +96,40 @@ class KernelTab:
         if kernel.compiler:
             listing = ptx_listing(kernel)
             described |= {
-                "ptx": {"lines": listing.text.split("\n"), "sources": listing.lines},
+                "ptx": {
+                    "lines": listing.text.split("\n"),
+                    "sources": listing.lines,
+                    "numbers": listing.numbers,
+                },
                 "compiler": kernel.compiler,
                 "seconds": time.perf_counter() - start,
             }
         return [encode(described)]
 
     def simulate(self, request: str) -> list[Encoded]:
-        """Run a launch: the state of the player, changes of the arrays, hazards and notes by line."""
+        """Run a launch: hazards, notes and counts by line, and a debugger where there is something to see."""
         try:
             simulated = self._simulated(json.loads(request))
         except PtxlabError as error:
             return [encode({"method": "simulated", **_problem(error)})]
-        return [encode({"method": "simulated", **simulated, "problem": ""})]
+        return [encode({"method": "simulated", **simulated})]
 
-    def step(self, number: str) -> list[Encoded]:
-        """Another step of the warp that was followed."""
-        assert self._result is not None, "the page has simulated before it shows steps"
-        steps = [] if self._result.trace is None else self._result.trace.steps
-        index = min(max(int(number), 0), len(steps) - 1)
-        return [encode({"method": "stepped", "state": step_state(self._result, index)})]
-
-    def explore(self, request: str) -> list[Encoded]:
-        """Open what a matrix instruction of the launch read, by its number among those of the warp."""
-        assert self._result is not None, "the page has simulated before it explores"
-        fields = json.loads(request)
-        operands = self._result.operands(warp=fields["warp"], index=fields["index"])
-        self._explorer = PageSession(operands.ins, operands=operands)
-        return [encode({"method": "explored", "state": self._explorer.page_model.get_state()})]
+    def debug(self, message: str) -> list[Encoded]:
+        """What the debugger shows after a message of the page."""
+        assert self._debugger is not None, "the page has simulated before it debugs"
+        before = self._debugger.explorer
+        self._debugger.handle(json.loads(message))
+        answer: dict[str, object] = {"method": "debugged", "state": self._debugger.state()}
+        opened = self._debugger.explorer
+        if opened is not None and opened is not before:
+            answer["opened"] = opened.page_model.get_state()
+        return [encode(answer)]
 
     def handle(self, message: str) -> list[Encoded]:
-        """The answers to a message of the Explorer that `explore` opened, marked as the Explorer's."""
-        assert self._explorer is not None, "the page has opened an Explorer"
-        answers = self._explorer.handle(json.loads(message))
+        """The answers to a message of the Explorer that the debugger opened, marked as the Explorer's."""
+        assert self._debugger is not None, "the page has a debugger"
+        assert self._debugger.explorer is not None, "the debugger has opened an Explorer"
+        answers = self._debugger.explorer.handle(json.loads(message))
         return [encode({"method": "explorer", "message": answer}) for answer in answers]
 
     def _names(self, source: str) -> list[str]:
@@ -157,46 +161,76 @@ class KernelTab:
         rng = np.random.default_rng(0)
         values = [parse_value(str(text), rng) for text in fields["arguments"]]
         before = copy.deepcopy(values)
-        shared, warp = (_whole(fields[name], name) for name in ("shared", "warp"))
+        shared = _whole(fields["shared"], "shared")
         grid, block = launch_sizes(fields["grid"], "grid"), launch_sizes(fields["block"], "block")
-        result = kernel.simulate(
-            grid, block, *values, shared=shared, trace=True if warp == 0 else warp, limit=LIMIT, show=False
-        )
-        self._result = result
-        shown = "line" if kernel.compiler else "ptx_line"  # PTX may name lines of another source
+        result, problem = None, {"problem": "", "line": 0}
+        try:
+            result = kernel.simulate(grid, block, *values, shared=shared, limit=LIMIT, show=False)
+        except HazardError as error:  # the debugger goes to where the launch ends
+            problem = _problem(error)
+        changes = array_changes(before, values)
+        session = kernel.debug(grid, block, *before, shared=shared)
+        if result is None:
+            session.run()
+        else:
+            _go_to_first(session, result)
+        self._debugger = Debugger(session)
+        if session.next_warps:
+            self._debugger.warp = session.next_warps[0]
+        for change in changes:
+            change["cells"] = _corner(values[int(change["argument"]) - 1])
         return {
-            "state": first_state(result),
-            "arrays": array_changes(before, values),
-            "hazards": [
-                {"line": getattr(hazard, shown), "text": hazard.sentence} for hazard in result.hazards
-            ],
-            "notes": [
-                {"line": getattr(note, shown), "text": f"{note.sentence} ({note.evidence})"}
-                for note in result.notes
-            ],
-            "matrices": result.matrix_instructions(warp),
-            "warp": warp,
+            **problem,
+            "state": {"program": self._debugger.program(), **self._debugger.state()},
+            "arrays": changes,
+            **_remarks(kernel, result),
         }
 
 
-def _parameter_names(kernel: Kernel) -> list[str]:
-    """The names of the parameters: those of C++ where its text shows them, otherwise PTX's.
-
-    >>> source = "__global__ void f(const float* x, int n) { if (n) *const_cast<float*>(x) = 1; }"
-    >>> _parameter_names(build_kernel(source))
-    ['x', 'n']
-    """
-    in_ptx = [parameter.name for parameter in kernel.function.parameters]
-    pattern = rf"\b{re.escape(kernel.title)}\s*\(([^(){{}};]*)\)\s*\{{"
-    signature = re.search(pattern, re.sub(r"//.*|/\*.*?\*/", "", kernel.source)) if kernel.compiler else None
-    if signature is None:
-        return in_ptx
-    names = [
-        name
-        for parameter in signature[1].split(",")
-        for name in re.findall(r"(\w+)\s*(?:\[\w*\]\s*)*$", parameter)
+def _go_to_first(session: DebugSession, result: Result) -> None:
+    """To the first hazard, or else bank conflict, or else matrix instruction, if there is one."""
+    lines = [hazard.ptx_line for hazard in result.hazards]
+    executed = [profile for profile in result.profile if profile.moved.conflicts]
+    lines += sorted(profile.instruction.line for profile in executed)
+    lines += [
+        instruction.line
+        for instruction in session.kernel.function.instructions
+        if {"mma", "mma_async"}.intersection(instruction.parts)
     ]
-    return names if len(names) == len(in_ptx) else in_ptx
+    if lines:
+        session.run_to(lines[0], ptx=True)
+
+
+def _remarks(kernel: Kernel, result: Result | None) -> dict[str, Any]:
+    """Hazards, notes and the margin of the source, by line."""
+    if result is None:
+        return {"hazards": [], "notes": [], "margin": []}
+    shown = "line" if kernel.compiler else "ptx_line"  # PTX may name lines of another source
+    lines = margin(result, ptx=not kernel.compiler)
+    return {
+        "hazards": [{"line": getattr(hazard, shown), "text": hazard.sentence} for hazard in result.hazards],
+        "notes": [
+            {"line": getattr(note, shown), "text": f"{note.sentence} ({note.evidence})"}
+            for note in result.notes
+        ],
+        "margin": [
+            {
+                "line": line.number,
+                "count": line.profile.warps,
+                "share": line.share,
+                "conflicts": line.profile.conflicts,
+                "about": "\n".join(line_notes(line)),
+            }
+            for line in lines
+            if line.profile.warps
+        ],
+    }
+
+
+def _corner(array: NDArray[Any]) -> list[list[str]]:
+    """The first rows and columns of an array as a matrix, for the page."""
+    rows = array.reshape(-1, array.shape[-1] if array.ndim > 1 else min(max(array.size, 1), CORNER[1]))
+    return [[number_text(value) for value in row[: CORNER[1]]] for row in rows[: CORNER[0]]]
 
 
 def _problem(error: PtxlabError) -> dict[str, object]:

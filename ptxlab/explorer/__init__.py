@@ -6,7 +6,7 @@ Its centre is `state.ExplorerState`, which knows no page; `edits.py` begins with
 - What changes it: `edits`, each a `message`; `presenter` applies them, `migrate` keeps what fits.
 - What the page shows: `render`, `page_values`, `transfer_view` and others fill a `page_model`.
 - The way to the page: `session`, over a comm (`notebook_page`) or in a browser tab (`worker`).
-- For users: `widget.Explorer`, `static_html` and `export` for what is saved, `kernel_player` for kernels.
+- For users: `widget.Explorer`, `static_html` and `export` for what is saved, `debugger` for kernels.
 - In the browser: the modules in `front/`, joined by `bundle`; `toolbar` has the data of front/toolbar/.
 """
 
@@ -21,8 +21,8 @@ from ..isa.operation import Operation
 from .state import ExplorerState
 
 if TYPE_CHECKING:
-    from ..simulator import Result
-    from .kernel_player import KernelPlayer
+    from ..simulator.debug import DebugSession
+    from .debugger_widget import DebuggerWidget
     from .widget import Explorer
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
@@ -53,8 +53,8 @@ def explore_operands(operands: Operation, **options: Any) -> Explorer:
     return explore(operands.ins, operands=operands, **options)
 
 
-def player(result: Result) -> KernelPlayer:
-    """The widget on the warp that a simulation traced: `result.player()`."""
-    with needs_lab("the player"):
-        from .kernel_player import KernelPlayer
-    return KernelPlayer(result)
+def open_debugger(session: DebugSession) -> DebuggerWidget:
+    """The widget that a notebook shows for a session of `Kernel.debug`."""
+    with needs_lab("the debugger"):
+        from .debugger_widget import DebuggerWidget
+    return DebuggerWidget(session)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.display import display
 from ..errors import PtxlabError, lines_of
 from .launch_threads import Batch
 from .ptx.syntax import PtxInstruction
@@ -84,6 +85,11 @@ class HazardError(PtxlabError):
         self.waiting = waiting
         if waiting:
             self.add_note(str(waiting))
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the traceback, in a notebook below the picture of who waits."""
+        lines: list[str] = display(self, "traceback")
+        return lines
 
     def __reduce__(self) -> tuple[type[HazardError], tuple[str], dict[str, Any]]:
         # keeps the records and the notes on the way from another process

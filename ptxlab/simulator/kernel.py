@@ -37,6 +37,7 @@ from .launch_arguments import (
     check_arguments,
     restored,
 )
+from .launch_record import record
 from .launch_threads import LaunchGrid
 from .module_image import ModuleImage
 from .peaks import PEAKS
@@ -173,7 +174,7 @@ class Kernel(Displayed):
         nobody has changed. Each launch has a heap of its own, and so has each worker of an executor.
 
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
-        step, which a notebook shows with a slider.
+        step. `debug` steps through a launch, forwards and backwards.
 
         >>> import numpy as np, ptxlab
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -212,6 +213,7 @@ class Kernel(Displayed):
             assembled=as_flag(assembled, "assembled"),
             heap=heap,
         )
+        record(self, (grid, block), arguments, shared=shared, cluster=cluster, model=model)
         try:
             if executor is None:
                 setup = replace(setup, resident_blocks=self._resident_blocks(shape, image))
@@ -271,7 +273,7 @@ class Kernel(Displayed):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         resident_blocks = self._resident_blocks(shape, image)
         setup = replace(setup, model=model, resident_blocks=resident_blocks)
-        return DebugSession(self.title, self.source, image, setup)
+        return DebugSession(self, image, setup)
 
     def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[ModuleImage, Setup]:
         """The module, and a launch of it with these arguments."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
-from .._util.display import Displayed, display
+from .._util.display import Displayed
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operation import Operation
 from .deferred import RegisterOperands, WarpgroupOperands
@@ -25,9 +24,6 @@ from .peaks import Bound, Work, bounds, find_card
 from .ptx.syntax import PtxInstruction
 from .traffic import SECTOR, Footprint, Moved, Traffic
 from .warp_trace import WarpTrace
-
-if TYPE_CHECKING:
-    from ..explorer.kernel_player import KernelPlayer
 
 #: Elements in a register of a packed type.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -207,7 +203,7 @@ class Products(Observer):
 class Result(Displayed):
     """The result of a simulated launch, besides the arrays that the kernel wrote.
 
-    A notebook shows the source with counts and conflicts in its margin, or the player of a traced warp.
+    A notebook shows the source with counts and conflicts in its margin.
 
     `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
     that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
@@ -342,30 +338,6 @@ class Result(Displayed):
             if len(group):
                 products.append((product, int(group[0])))
         return products
-
-    def player(self) -> KernelPlayer:
-        """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""
-        widget: KernelPlayer = display(self, "player")
-        return widget
-
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The player, if a warp was traced; otherwise the page of `_repr_html_`."""
-        if self.trace is None or not self.trace.steps:
-            return {}
-        try:
-            return self.player()._repr_mimebundle_(**options)
-        except PtxlabError:
-            return {}
-
-    def _ipython_display_(self) -> None:
-        """Show the player, which saves the page of `_repr_html_` in the notebook's file."""
-        if self.trace is None or not self.trace.steps:
-            raise NotImplementedError  # IPython then uses `_repr_html_`
-        try:
-            player = self.player()
-        except PtxlabError:
-            raise NotImplementedError from None
-        player._ipython_display_()
 
     def __repr__(self) -> str:
         total = sum(self.counts.values())

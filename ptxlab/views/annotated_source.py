@@ -19,6 +19,7 @@ from .roofline import least_time
 from .source_margin import MarginLine, line_notes, margin
 
 if TYPE_CHECKING:
+    from ..simulator.debug import DebugSession
     from ..simulator.kernel import Kernel
 
 _CHIP = "H200"  # whose peaks bound the time
@@ -69,6 +70,13 @@ def kernel_html(kernel: Kernel) -> str:
     return source_html(kernel.source, title=repr(kernel)[1:-1], part=part)
 
 
+def session_html(session: DebugSession) -> str:
+    """Where a session of a debugger is, in words and in the source; for a saved notebook."""
+    kernel = session.kernel
+    part = kernel_lines(kernel.source, kernel.source_lines)
+    return source_html(kernel.source, title=f"{session.title}, {session.where}", part=part, now=session.line)
+
+
 def kernel_lines(source: str, executed: Collection[int]) -> Collection[int]:
     """The lines of a source to show for a kernel: all, or in Python the functions that hold executed lines.
 
@@ -94,11 +102,15 @@ def kernel_lines(source: str, executed: Collection[int]) -> Collection[int]:
 
 
 def source_html(
-    source: str, hazards: Sequence[Hazard] = (), part: Collection[int] | None = None, title: str = ""
+    source: str,
+    hazards: Sequence[Hazard] = (),
+    part: Collection[int] | None = None,
+    title: str = "",
+    now: int = 0,
 ) -> str:
     """A source that has not run, or not to its end: numbered lines, with hazards below those they concern.
 
-    `part` has the numbers of the lines to show, by default all.
+    `part` has the numbers of the lines to show, by default all; `now` is that of a line to mark.
 
     >>> "<header>" in source_html("int i;")
     False
@@ -113,7 +125,8 @@ def source_html(
     ]
     head = f"<header><b>{html.escape(title)}</b></header>" if title else ""
     style = f"<style>{annotated_css()}</style>{cell_script()}"
-    return f'{style}<div class="ptx-profile">{head}{_code(lines, source)}</div>'
+    code = _code(lines, source).replace(f'"row" data-line="{now}"', f'"row now" data-line="{now}"')
+    return f'{style}<div class="ptx-profile">{head}{code}</div>'
 
 
 def _header(result: Result) -> str:

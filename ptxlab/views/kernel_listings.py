@@ -19,11 +19,15 @@ _BLANKS = r"(?:\s|/\*.*?\*/|//[^\n]*)+"
 
 @dataclass(frozen=True)
 class Listing:
-    """A text, and for each of its lines the line of the kernel's source that it belongs to, or 0."""
+    """A text, and for each of its lines the line of the kernel's source that it belongs to, or 0.
+
+    `numbers` are those of its lines in the whole text, if it is a part of one.
+    """
 
     name: str
     text: str
     lines: tuple[int, ...]
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def ptx_listing(kernel: Kernel) -> Listing:
         if texts[number - 1].strip() and not texts[number - 1].lstrip().startswith((".loc", "//"))
     ]
     shown = "\n".join(re.sub(r"(?<=\S)\s*\t", " ", texts[number - 1]).expandtabs(4) for number in numbers)
-    return Listing("PTX", shown, tuple(source_lines.get(number, 0) for number in numbers))
+    lines = tuple(source_lines.get(number, 0) for number in numbers)
+    return Listing("PTX", shown, lines, tuple(numbers))
 
 
 def sass_listing(kernel: Kernel) -> Listing:

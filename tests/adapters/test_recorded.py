@@ -22,6 +22,7 @@ import pytest
 import ptxlab
 from ptxlab.adapters.framework_session import Session
 from ptxlab.adapters.python_source import PythonLines
+from ptxlab.explorer.debugger import Debugger
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings
@@ -273,9 +274,11 @@ def test_a_result_shows_the_python_function_that_it_ran() -> None:
     assert [(note.line, note.other_line) for note in result.notes] == [(dot, dot - 2)]  # of both copies
     columns = listings(kernel).columns
     assert columns[0].lines == tuple(range(first - 1, first + 10)) and dot in columns[1].lines
-    player = result.player()
-    assert dot in player.lines and set(player.lines) - {0} <= set(shown)
-    player.close()
+    session = kernel.debug(case.grid, case.block, *case.arguments(), shared=case.shared)
+    assert session.run_to(dot).line == dot
+    program = Debugger(session).program()
+    assert [column["name"] for column in program["columns"]] == ["Triton", "PTX"]
+    assert set(program["code"]) <= set(shown)
 
 
 def test_remedies_are_named_in_the_language_of_the_source() -> None:

@@ -92,7 +92,7 @@ def test_hazards_name_lines_of_the_python_source() -> None:
         kernels.reverse[(1,)](x, 128)
 
 
-def test_the_player_steps_through_the_python_source() -> None:
+def test_a_trace_goes_through_the_python_source() -> None:
     with ptxlab.simulating(show=False, trace=True) as session:
         kernels.reverse[(1,)](np.zeros(256, np.int32), 128)
     trace = session.results[0].trace

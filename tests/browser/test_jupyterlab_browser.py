@@ -171,7 +171,7 @@ from ptxlab import views
 from ptxlab.course.slider import Slider
 twice = ptxlab.kernel('extern "C" __global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}')
 display(ptxlab.explore({NAME!r}))
-display(twice.simulate(1, 32, np.arange(32, dtype=np.float32), trace=True))
+display(twice.debug(1, 32, np.arange(32, dtype=np.float32)))
 display(Slider(views.nibble, nibble=[0b0100, 0b1110]))
 closed = ptxlab.explore({NAME!r})
 display(closed)"""
@@ -187,7 +187,7 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
     assert not any(picture.is_visible() for picture in page.locator(PICTURES).all())
     book.run(1, "closed.close()")
     count(page, 1)
-    assert Shown(page).drawn() and page.locator(".ptx-player").is_visible()
+    assert Shown(page).drawn() and page.locator(".ptx-debug").is_visible()
 
     image = page.locator(f"{PICTURES} img").first
     before = image.get_attribute("src")

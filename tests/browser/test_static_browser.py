@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
+from ptxlab.explorer.debugger_widget import DebuggerWidget
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.links import page_address
 from ptxlab.explorer.page_values import lane_registers
@@ -626,76 +627,75 @@ def test_less_motion(page: Any, tmp_path: Path) -> None:
 
 # -- a kernel through time ---------------------------------------------------------------------------------
 
-PLAYER = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
+DEBUGGER = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
 <main id="place"></main><script type="module">
 {script}
 const calls = {{}};
-let traits = {{}};
-const take = (sent) => {{
-  for (const name of ["words", "states"]) sent[name] = new DataView(new Uint8Array(sent[name]).buffer);
-  traits = sent;
-}};
+let traits = await window.asked();
 const model = {{
   get: (name) => traits[name],
-  set: (name, value) => {{ traits[name] = value; }},
-  on: (event, call) => {{ calls[event] = call; }},
-  save_changes: async () => {{ take(await window.step_of(traits.step)); calls["change:shown"](); }},
+  on: (event, call) => {{ (calls[event] ??= []).push(call); }},
+  off: () => {{}},
+  send: (content) => {{ turn = turn.then(() => ask(content)); }},
 }};
-take(await window.step_of(0));
+let turn = Promise.resolve();
+const ask = async (content) => {{
+  traits = await window.asked(content);
+  for (const name of ["place", "warps", "origin"]) for (const call of calls[`change:${{name}}`] ?? []) call();
+  for (const call of calls["msg:custom"] ?? []) call({{ answered: true }}, []);
+}};
 widget.render({{ model, el: document.getElementById("place") }});
 </script></body></html>"""
 
 
-def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
-    """Step by step and line by line; the line is marked, words that the warp reads are green."""
-    from ptxlab.explorer.kernel_player import KernelPlayer
-
+def test_a_launch_is_stepped_through_both_ways(page: Any, tmp_path: Path) -> None:
+    """A breakpoint in the margin, a step, who wrote a register, the scrubber, and the picture of a hang."""
     source = """extern "C" __global__ void turn(float* x) {
   __shared__ float tile[32];
   tile[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   x[threadIdx.x] = tile[31 - threadIdx.x];
+  if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory");
 }"""
-    result = ptxlab.kernel(source).simulate(1, 32, np.arange(32, dtype=np.float32), trace=True)
-    player = KernelPlayer(result)
+    widget = DebuggerWidget(ptxlab.kernel(source).debug(1, 32, np.arange(32, dtype=np.float32)))
+    names = ("program", "place", "warps", "registers", "memory", "barriers", "points", "origin", "waiting")
 
-    def answer(step: int) -> dict[str, Any]:
-        player.step = step
-        names = ("page", "title", "count", "step", "lines", "shown")
-        state = {name: getattr(player, name) for name in names}
-        return {**state, "words": list(player.words), "states": list(player.states)}
+    def asked(message: object = None) -> dict[str, Any]:
+        if message is not None:
+            widget.handle(message)
+        return {name: getattr(widget, name) for name in names}
 
-    page.expose_function("step_of", answer)
-    script = player._esm.replace("export default ", "const widget = ")
-    path = tmp_path / "player.html"
-    path.write_text(PLAYER.format(css=player._css, script=script), encoding="utf-8")
+    page.expose_function("asked", asked)
+    script = widget._esm.replace("export default ", "const widget = ")
+    path = tmp_path / "debugger.html"
+    path.write_text(DEBUGGER.format(css=widget._css, script=script), encoding="utf-8")
     page.goto(path.as_uri())
-    marked = page.locator(".row.now")
-    expect(marked).to_contain_text("__global__ void turn")
+    words = page.locator(".debug-words")
+    expect(words).to_contain_text("position 0 of ")
+    page.get_by_label("breakpoint at line 5", exact=True).click()
+    page.get_by_role("button", name="on run").click()
+    expect(words).to_contain_text("breakpoint at line 5")
+    expect(page.locator(".debug-line.next").first).to_contain_text("tile[31 - threadIdx.x]")
+    for _ in range(8):
+        page.get_by_role("button", name="on step").click()
+    value = page.get_by_label("lane 3: 28")
+    expect(value).to_be_visible()
+    value.click()
+    expect(page.locator(".debug-tree")).to_contain_text("ld.shared.f32")
+    page.locator(".debug-tree .debug-move").first.click()
+    expect(page.locator(".debug-tree")).to_contain_text("st.shared.f32")
     if AXE.exists():
         page.add_script_tag(path=str(AXE))
-        axe = page.evaluate("async () => await axe.run('.ptx-player')")
+        axe = page.evaluate("async () => await axe.run('.ptx-debug')")
         assert not axe["violations"], [violation["id"] for violation in axe["violations"]]
-    load = [step.instruction.opcode for step in result.trace.steps].index("ld.shared.f32")
-    for _ in range(3):
-        page.get_by_role("button", name="next line").click()
-    expect(marked).to_contain_text("31 - threadIdx.x")
-    slider = page.get_by_role("slider", name="step")
-    slider.evaluate("(node, step) => { node.value = step; node.dispatchEvent(new Event('input')); }", load)
-    expect(page.locator(".instruction code")).to_contain_text("ld.shared.f32")
-    expect(page.locator(".lane-row.written .value").first).to_have_text("31")
-    slider.press("ArrowRight")
-    expect(page.locator(".ptx-timeline-text")).to_have_text(f"step {load + 2} of {player.count}")
-    page.get_by_role("button", name="step back").click()
-    page.get_by_role("button", name="play the steps").click()
-    expect(page.locator(".ptx-timeline-text")).to_have_text(f"step {load + 3} of {player.count}")
-    page.get_by_role("button", name="pause").click()
-    slider.evaluate("(node, step) => { node.value = step; node.dispatchEvent(new Event('input')); }", load)
-    pixel = "() => [...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data]"
-    page.wait_for_function(f"() => JSON.stringify(({pixel})()) === '[0,158,115,255]'")  # read: green
-    page.locator("canvas").hover(position={"x": 20, "y": 4})
-    expect(page.locator(".under")).to_contain_text("byte 4, bank 1: 0x3f800000, as f32 1.0000")
-    player.close()
+    page.get_by_role("button", name="back run").click()
+    expect(words).to_contain_text("breakpoint at line 5")
+    slider = page.get_by_role("slider", name="position")
+    slider.press("Home")
+    expect(words).to_contain_text("position 0 of ")
+    slider.press("End")
+    expect(page.locator(".ptx-waiting")).to_contain_text("32 of 64 arrivals")
+    widget.close()
 
 
 def test_a_lesson_on_the_site_has_its_sliders(page: Any) -> None:

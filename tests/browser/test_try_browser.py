@@ -297,16 +297,16 @@ def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any, site: Pa
     assert colours[0] == colours[1] != "rgba(0, 0, 0, 0)"
 
     page.get_by_role("button", name="Simulate").click()
-    page.wait_for_selector(".kernel-matrices .ptx-explorer", timeout=PATIENCE)
+    page.wait_for_selector(".debug-explorer .ptx-explorer", timeout=PATIENCE)  # of the first mma
     assert "no hazards" in page.inner_text(".kernel-output")
-    assert "argument 3" in page.inner_text(".kernel-output .answer-text")
+    assert "argument 3" in page.inner_text(".kernel-output h3")
     editor = page.get_by_label("CUDA C++", exact=True)
     source = editor.input_value()
     start = time.perf_counter()
     editor.fill(source.replace("float d[4]", "flot d[4]"))
     page.wait_for_selector(".kernel-ptx .answer-problem:has-text('kernel.cu(16): error')", timeout=PATIENCE)
     print(f"\nfirst compiled after {first:.1f} s, again after {time.perf_counter() - start:.1f} s")
-    assert page.inner_text(".ptx-editor-numbers .hazard") == "16"
+    assert page.inner_text(".ptx-editor-numbers .hazard b") == "16"
     names = ("C++", "Example", "Copy link", "CUDA C++", "show the line", "Grid")
     is_for_everybody(page, "The Explorer", *names)
 
@@ -327,7 +327,7 @@ def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any, site: Pa
 
 
 def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, address: str) -> None:
-    """Hazards in the margin and the player; then both pages are opened once more, offline."""
+    """Hazards in the margin and the debugger; then both pages are opened once more, offline."""
     page = tab("kernel.html")
     wait_for_python(page)
     if page.locator(".kernel-languages").is_visible():  # not where npm cannot get the compiler
@@ -338,16 +338,18 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     editor.fill(f"{editor.input_value()}\n// {HOSTILE}")
     assert page.get_by_label("Example").input_value() == ""
     page.get_by_role("button", name="Simulate").press("Enter")
-    page.wait_for_selector(".ptx-player .ptx-timeline", timeout=PATIENCE)
-    assert page.inner_text(".ptx-editor-numbers .hazard") == "29"
+    page.wait_for_selector(".debug-words:has-text(' of 16')", timeout=PATIENCE)
+    assert page.inner_text(".ptx-editor-numbers .hazard b") == "29"
+    # the debugger begins at the hazard
+    assert page.inner_text(".ptx-editor-shown .next").strip().startswith("ld.shared")
     assert "put bar.sync 0 between PTX line 24 and PTX line 29" in page.inner_text(".kernel-remarks")
-    assert "127.0, 126.0" in page.inner_text(".kernel-output pre")
-    assert HOSTILE in page.inner_text(".ptx-profile .code") and page.evaluate(UNHURT)
-    page.get_by_role("button", name="step on").click()
-    page.wait_for_selector(".ptx-timeline-text:text('step 2 of 16')", timeout=PATIENCE)
+    assert page.inner_text(".kernel-array tr").split()[:2] == ["127", "126"]
+    assert page.evaluate(UNHURT)
+    page.get_by_role("slider", name="position").press("Home")
+    page.wait_for_selector(".debug-words:has-text('position 0 of 16')", timeout=PATIENCE)
     shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
-    names = ("Example", "Copy link", "PTX", "Grid", "Simulate", "line 29", "play the steps")
+    names = ("Example", "Copy link", "PTX", "Grid", "Simulate", "line 29", "on step")
     is_for_everybody(page, "The Explorer", *names)
 
     triton = (Path(__file__).parents[1] / "adapters" / "ptx" / "softmax.ptx").read_text(encoding="utf-8")

@@ -124,7 +124,6 @@ def launched(source: str, tab: KernelTab | None = None, **fields: object) -> dic
         "grid": "1",
         "block": "32",
         "shared": "0",
-        "warp": "0",
         "arguments": [],
     }
     [(text, _)] = (tab or KernelTab()).simulate(json.dumps({**request, **fields}))
@@ -147,8 +146,12 @@ def test_examples_of_kernels_run_as_their_first_lines_say(example: dict[str, Any
     for parameter, argument in zip(shown["parameters"], example["arguments"], strict=True):
         assert parameter["array"] == (":" in argument)
     result = launched(**{key: value for key, value in example.items() if key != "title"})
-    assert result["problem"] == "" and result["state"]["count"] > 10 and result["arrays"][-1]["changed"]
-    assert bool(result["hazards"]) == ("missing" in example["title"])
+    place = result["state"]["place"]
+    assert result["problem"] == "" and result["arrays"][-1]["changed"] and result["arrays"][-1]["cells"]
+    hazards = [hazard["line"] for hazard in result["hazards"]]
+    assert bool(hazards) == ("missing" in example["title"])
+    assert place["line"] in hazards or not hazards, "the debugger begins where the first hazard is"
+    assert {line["line"] for line in result["margin"]} >= set(hazards)
 
 
 def requires_compiler() -> None:
@@ -195,16 +198,27 @@ def test_the_explorer_opens_what_a_matrix_instruction_read() -> None:
     example = next(example for example in examples if example["title"].startswith("D = A B"))
     tab = KernelTab()
     result = launched(tab=tab, **{key: value for key, value in example.items() if key != "title"})
-    [(line, name)] = result["matrices"]
+    place = result["state"]["place"]
     statement = range(17, 22)  # NVRTC names its last line, Clang its first
-    assert name.startswith("mma.sync.aligned.m16n8k16") and line in statement
-    [(text, _)] = tab.explore(json.dumps({"warp": 0, "index": 0}))
-    opened = json.loads(text)
-    assert opened["method"] == "explored" and opened["state"]["instruction"]["mnemonic"] == name
+    assert place["is_matrix"] and place["line"] in statement, "the debugger begins there"
+    [(text, _)] = tab.debug(json.dumps({"type": "open_explorer"}))
+    opened = json.loads(text)["opened"]
+    assert opened["instruction"]["mnemonic"].startswith("mma.sync.aligned.m16n8k16")
     edit = {"type": "set_cell", "name": "A", "row": 0, "column": 0, "text": "2"}
     [(answer, _)] = tab.handle(json.dumps({"method": "custom", "content": edit}))
     assert json.loads(answer)["message"]["method"] == "update"
-    assert launched(TWO, name="one", arguments=["ones:f32:32"])["matrices"] == []
+    assert launched(TWO, name="one", arguments=["ones:f32:32"])["state"]["place"]["position"] == 0
+
+
+def test_a_launch_that_hangs_shows_who_waits() -> None:
+    requires_compiler()
+    hang = """__global__ void f(int* x) {
+  if (threadIdx.x < 32) return;
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+}"""
+    result = launched(hang, block="64", arguments=["zeros:s32:1"])
+    assert "bar.sync" in result["problem"] and result["line"] == 3
+    assert "The launch hangs" in result["state"]["waiting"] and "have ended" in result["state"]["waiting"]
 
 
 @each(

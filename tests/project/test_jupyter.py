@@ -232,3 +232,19 @@ def test_names_of_instructions_complete_inside_quotes(shell: Any) -> None:
     assert complete(shell, "x = mma.m16n8k64.") == []
     assert complete(shell, "%%ptx\n    movm") == ["%%ptx\n    movmatrix.sync.aligned.m8n8.trans.b16"]
     assert complete(shell, 'x = "nothing') == []
+
+
+def test_a_cell_is_run_and_its_launch_stepped_through(shell: Any) -> None:
+    """The arrays of the debugger are copies as they were before the launch."""
+    assert shell.run_cell(_PTX).success
+    cell = (
+        "import numpy as np\nx = np.zeros(1, np.int32)\nresult = put.simulate(1, 1, x)\nput.simulate(2, 1, x)"
+    )
+    session = shell.run_cell(f"%%ptxdebug\n{cell}").result
+    assert shell.user_ns["x"][0] == 7 and session.position == 0 and session.arrays["1"][0] == 0
+    assert session.run().arrays["1"][0] == 7 and session.grid.block_count == 1
+    second = shell.run_cell(f"%%ptxdebug -1\n{cell}").result
+    assert second.grid.block_count == 2 and second.arrays["1"][0] == 7
+    assert "launch 0: there were 0" in refusal(shell, "%%ptxdebug\n1 + 1")
+    assert "found 'x'; it takes the number" in refusal(shell, "%%ptxdebug x\n1 + 1")
+    assert "ptxlab" not in shell.find_cell_magic("debug").__module__, "IPython's own stays"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.explorer.kernel_steps import DATA, READ
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views.highlight import KINDS, highlighted_lines, token_colours, tokens
 from ptxlab.views.palette import DARK, LIGHT, contrast, mix
@@ -206,61 +204,6 @@ def test_listings_are_highlighted() -> None:
     assert '<span class="keyword">ret</span>' in shown._repr_html_() and str(shown).endswith("\nret;")
     steps = len(result.trace.steps)
     assert repr(result.trace) == f"<{steps} steps of warp 1 of block number 0>"
-    player = result.player()
-    assert player.shown["text"][0] == ("keyword", "ld.param.u64")
-    player.close()
-
-
-def test_trace_shows_packed_operands_as_their_bits() -> None:
-    """A register of A or B has two f16: no number is meant by its 32 bits. Those of C and D are floats."""
-    source = r"""
-    extern "C" __global__ void one(float* out) {
-        unsigned a = 0x3C004000; float d[4] = {0.5f, 0.5f, 0.5f, 0.5f};
-        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %4}, {%4}, {%0, %1, %2, %3};"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a));
-        out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
-    }"""
-    result = ptxlab.kernel(source).simulate(1, 32, np.zeros(32, np.float32), trace=True)
-    assert result.trace is not None
-    player = result.player()
-    player.step = next(
-        at for at, step in enumerate(result.trace.steps) if step.instruction.opcode.startswith("mma")
-    )
-    shown = {(row["role"], row["values"][0]) for row in player.shown["registers"]}
-    assert shown == {("written", "20.5"), ("read", "3c004000"), ("read", "0.5")}
-    player.close()
-
-
-def test_steps_of_atomics_and_copies_count_the_wavefronts_that_the_profile_counts() -> None:
-    source = """#include <cuda_pipeline.h>
-extern "C" __global__ void meet(const float4* x, int* out) {
-    __shared__ float4 copied[64];
-    __shared__ int counter[32];
-    counter[threadIdx.x] = 0;
-    __pipeline_memcpy_async(&copied[2 * threadIdx.x], &x[threadIdx.x], 16);
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads();
-    atomicCAS(&counter[threadIdx.x / 8], 0, 1);
-    __syncthreads();
-    out[threadIdx.x] = counter[threadIdx.x / 8] + (int)copied[2 * threadIdx.x].x;
-}"""
-    result = ptxlab.kernel(source).simulate(
-        1, 32, np.ones((32, 4), np.float32), np.zeros(32, np.int32), trace=True
-    )
-    assert result.trace is not None
-    moved = {profile.instruction: profile.moved for profile in result.profile}
-    player = result.player()
-    for opcode in ("cp.async", "atom"):
-        steps = enumerate(result.trace.steps)
-        player.step = next(at for at, step in steps if step.instruction.opcode.startswith(opcode))
-        counted = moved[result.trace.steps[player.step].instruction]
-        notes = " ".join(player.shown["notes"])
-        cycles = 2 if "each wavefront takes 2 cycles" in notes else 1
-        counts = re.search(r"shared memory: (\d+) wavefronts where (\d+) would do", notes)
-        assert counts is not None and cycles * int(counts[1]) == counted.wavefronts > counted.least
-    player.close()
 
 
 def _traced(**options: Any) -> Any:
@@ -274,51 +217,14 @@ def traced() -> Any:
     return _traced(trace=1)
 
 
-@pytest.fixture
-def player(traced: Any) -> Iterator[Any]:
-    """At the step that reads shared memory."""
-    player = traced.player()
-    opcodes = [step.instruction.opcode for step in traced.trace.steps]
-    player.step = opcodes.index("ld.shared.f32")
-    yield player
-    player.close()
-
-
 def test_trace_of_a_warp(traced: Any) -> None:
     trace = traced.trace
     assert trace is not None and trace.complete and (trace.block, trace.warp) == (0, 1)
-    assert "application/vnd" in str(traced._repr_mimebundle_())
-
-
-def test_a_result_without_a_trace_shows_no_player() -> None:
-    assert _traced()._repr_mimebundle_() == {}
 
 
 def test_a_warp_that_is_not_there_has_no_trace() -> None:
     with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):
         _traced(trace=6)
-
-
-def test_a_step_shows_what_was_written_and_what_shared_memory_held(player: Any) -> None:
-    written = player.shown["registers"][0]
-    assert written["role"] == "written" and written["values"][:3] == ["33", "32", "35"]
-    assert player.shown["line"] == 6 and "2 wavefronts where 1 would do" in player.shown["notes"][0]
-    words = np.frombuffer(player.words, np.float32)
-    assert words[::2].tolist() == list(range(64))  # of both warps, after the barrier
-    states = np.frombuffer(player.states, np.uint8)
-    assert (states[64::2] == READ).all() and (states[2:64:2] == DATA).all() and not states[1::2].any()
-
-
-def test_colours_of_lanes_can_be_told_from_their_text(player: Any) -> None:
-    lanes = re.findall(r"--lane\d+: (#\w+); --on-lane\d+: (#\w+);", player._css)
-    assert len(lanes) == 64 and min(contrast(*pair) for pair in lanes) >= 4.5  # light and dark
-
-
-def test_a_message_moves_the_step_and_does_not_write_the_page(player: Any) -> None:
-    assert "KernelPlayer" in str(type(player))
-    page = player.page
-    player.set_state({"page": "<img src=x onerror=alert(1)>", "step": 1})  # as the page sends it
-    assert player.page == page and player.step == 1
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

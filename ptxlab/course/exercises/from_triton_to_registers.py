@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError, quoted
 from ...memory import TritonLayout
 from ...simulation import Simulation
+from ...simulator.debug import DebugSession
 from ...simulator.kernel import Kernel, build_kernel
 from ...views import Picture
 from ...views.charts import table
@@ -111,20 +112,30 @@ def run(name: str, **options: Any) -> Simulation:
     >>> run("matmul").counts["wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"]
     48
     """
-    entry = _record()["kernels"][name]
-    is_product = name == "matmul"
-    arguments = matmul_arguments() if is_product else add_up_arguments()
-    hidden = (None, None)  # Triton's pointers to scratch memory
-    grid = (1, 1) if is_product else (_PROGRAMS,)
-    result = kernel(name).simulate(
-        grid, entry["block"], *arguments, *hidden, shared=entry["shared"], **{"show": False, **options}
-    )
-    if is_product:
+    sizes, arguments, shared = _launch(name)
+    result = kernel(name).simulate(*sizes, *arguments, shared=shared, **{"show": False, **options})
+    if name == "matmul":
         A, B, C, *_ = arguments
         assert (A.astype(np.float32) @ B.astype(np.float32) == C).all()
     else:
         assert (arguments[1] == arguments[0].sum(axis=0)).all()
     return result
+
+
+def debug(name: str) -> DebugSession:
+    """A kernel with the lesson's arguments, to step through."""
+    sizes, arguments, shared = _launch(name)
+    return kernel(name).debug(*sizes, *arguments, shared=shared)
+
+
+def _launch(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], int]:
+    """Grid and block, arguments and shared memory of a kernel's launch."""
+    entry = _record()["kernels"][name]
+    is_product = name == "matmul"
+    arguments = matmul_arguments() if is_product else add_up_arguments()
+    hidden = (None, None)  # Triton's pointers to scratch memory
+    grid = (1, 1) if is_product else (_PROGRAMS,)
+    return (grid, entry["block"]), (*arguments, *hidden), entry["shared"]
 
 
 def right_on_gpu() -> bool:

@@ -3,10 +3,14 @@
 
 import { addTokens, isLit, tokenLines } from "./common/code_text.js";
 import { make } from "./common/dom.js";
+import { warpsText } from "./debugger/source_columns.js";
 
 /**
  * @typedef {import("./common/code_text.js").Lines} Lines
  * @typedef {{ line: number, text: string }} KernelRemark
+ * @typedef {{ line: number, count: number, share: number, conflicts: number, about: string }} KernelCount
+ * @typedef {{ next: number, cursor: number, here: Map<number, number[]>, stops: Set<number> }} KernelPlace where a
+ *   debugger is: the next line, the chosen one, the warps at lines, breakpoints
  */
 
 const ROW = 18; // pixels of a line, as the style sheet has it
@@ -17,13 +21,18 @@ export class KernelEditor {
   /**
    * @param {HTMLElement} place
    * @param {import("./common/code_text.js").Syntax} syntax
-   * @param {{ changed: () => void, lit: (lines: Lines | null, isCaret: boolean) => void }} listeners
+   * @param {{ changed: () => void, lit: (lines: Lines | null, isCaret: boolean) => void,
+   *   pressed: (line: number) => void }} listeners
    */
-  constructor(place, syntax, { changed, lit }) {
+  constructor(place, syntax, { changed, lit, pressed }) {
     const box = make("div", "ptx-editor", place);
     this.syntax = syntax;
     this.language = "ptx";
     this.numbers = make("div", "ptx-editor-numbers", box, { "aria-hidden": true });
+    this.numbers.addEventListener("click", ({ target }) => {
+      const row = /** @type {Element} */ (target).closest(".ptx-editor-numbers > span");
+      if (row) pressed([...this.numbers.children].indexOf(row) + 1);
+    });
     const code = make("div", "ptx-editor-code", box);
     this.shown = make("div", "ptx-editor-shown kernel-code", code, { "aria-hidden": true });
     this.text = make("textarea", "ptx-editor-text", code, {
@@ -34,11 +43,15 @@ export class KernelEditor {
     });
     this.lines = tokenLines("", this.language, syntax);
     this.marks = /** @type {Map<number, { kind: string, text: string }>} */ (new Map());
+    this.counts = /** @type {Map<number, KernelCount>} */ (new Map());
+    this.place = /** @type {KernelPlace | null} */ (null);
     this.shades = /** @type {Map<number, string>} */ (new Map());
     this.lit = /** @type {Lines | null} */ (null);
     this.isStale = false; // whether the numbers are drawn with the next frame: a text may come line by line
     this.text.addEventListener("input", () => {
       this.marks.clear();
+      this.counts.clear();
+      this.place = null;
       if (!this.isStale) requestAnimationFrame(() => this.drawLines());
       this.isStale = true;
       changed();
@@ -63,6 +76,7 @@ export class KernelEditor {
   set value(text) {
     this.text.value = text;
     this.marks.clear();
+    this.counts.clear();
     this.text.scrollTop = this.text.scrollLeft = 0;
     this.text.setSelectionRange(0, 0);
     this.drawLines();
@@ -84,12 +98,22 @@ export class KernelEditor {
     return { first: lineAt(selectionStart), last: lineAt(selectionEnd) };
   }
 
-  /** @param {KernelRemark[]} hazards @param {KernelRemark[]} notes */
-  markLines(hazards, notes) {
+  /** @param {KernelRemark[]} hazards @param {KernelRemark[]} notes @param {KernelCount[]} counts */
+  markLines(hazards, notes, counts = []) {
     this.marks.clear();
+    this.counts = new Map(counts.map((count) => [count.line, count]));
     for (const { line, text } of notes) this.marks.set(line, { kind: "note", text });
     for (const { line, text } of hazards) this.marks.set(line, { kind: "hazard", text });
     this.drawLines();
+  }
+
+  // Where a debugger is; null without one.
+  /** @param {KernelPlace | null} place */
+  showPlace(place) {
+    const former = this.place?.next;
+    this.place = place;
+    this.drawLines();
+    if (place && place.next && place.next !== former) this.scrollTo(place.next);
   }
 
   // The colours of lines, and which lines are those that the pointer or the caret is on, here or in the PTX.
@@ -109,13 +133,29 @@ export class KernelEditor {
   drawLines() {
     this.isStale = false;
     this.lines = tokenLines(this.text.value, this.language, this.syntax);
-    this.numbers.replaceChildren(
-      ...this.lines.map((_, index) => {
-        const mark = this.marks.get(index + 1);
-        return make("span", mark?.kind ?? "", null, { text: index + 1, title: mark?.text ?? "" });
-      }),
-    );
+    this.numbers.replaceChildren(...this.lines.map((_, index) => this.numberOf(index + 1)));
     this.drawText();
+  }
+
+  // What stands before a line: a breakpoint, warps, how often it was executed, conflicts, and its number.
+  /** @param {number} line */
+  numberOf(line) {
+    const [mark, count, place] = [this.marks.get(line), this.counts.get(line), this.place];
+    const title = [mark?.text, count?.about].filter(Boolean).join("\n");
+    const row = make("span", mark?.kind ?? "", null, title ? { title } : {});
+    if (place) {
+      row.classList.toggle("chosen", place.cursor === line);
+      make("i", place.stops.has(line) ? "point set" : "point", row);
+      make("i", "who", row, { text: warpsText(place.here.get(line) ?? []) });
+    }
+    if (this.counts.size) {
+      if ([...this.counts.values()].some(({ conflicts }) => conflicts))
+        make("i", "conflicts", row, { text: count?.conflicts ? `+${count.conflicts}` : "" });
+      const heat = make("i", "heat", row, { text: count?.count.toLocaleString("en") ?? "" });
+      heat.style.setProperty("--share", `${Math.round(100 * (count?.share ?? 0))}%`);
+    }
+    make("b", "", row, { text: line });
+    return row;
   }
 
   // The lines in view.
@@ -129,6 +169,7 @@ export class KernelEditor {
         const line = first + index + 1;
         const row = make("div", this.shades.get(line) ?? "");
         row.classList.toggle("lit", isLit(this.lit, line));
+        row.classList.toggle("next", this.place?.next === line);
         addTokens(row, parts);
         return row;
       }),

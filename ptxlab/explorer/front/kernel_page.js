@@ -1,16 +1,14 @@
 // A kernel in a browser tab: CUDA C++ beside the PTX that Clang makes of it, or PTX alone, its arguments in fields,
-// simulated by Python in a worker. What happened is in the margin, a player goes through the steps of one warp, and
-// the Explorer shows what a matrix instruction read.
+// simulated by Python in a worker. What happened is in the margin, and a debugger goes through the launch.
 
 import { make, makeButton, makeLabel, makeSelect, makeTextInput } from "./common/dom.js";
 import { openPage } from "./common/saved_model.js";
 import { LiveModel, addressed, decodeMessage } from "./common/live_model.js";
-import { applyDeltas } from "./common/deltas.js";
 import { packText, unpackText } from "./common/packed_text.js";
 import { PythonWorker } from "./common/python_worker.js";
 import { App } from "./app.js";
+import { DebuggerView } from "./debugger/debugger_view.js";
 import { KernelEditor } from "./kernel_editor.js";
-import { KernelPlayer } from "./kernel_player.js";
 import { KernelPtx } from "./kernel_ptx.js";
 
 /**
@@ -18,7 +16,7 @@ import { KernelPtx } from "./kernel_ptx.js";
  * @typedef {import("./common/code_text.js").Syntax} Syntax
  * @typedef {"cuda" | "ptx"} Language
  * @typedef {{ title: string, source: string, grid: string, block: string, arguments: string[], name?: string,
- *   shared?: string, warp?: string }} KernelExample
+ *   shared?: string }} KernelExample
  * @typedef {{ name: string, type: string, array: boolean }} KernelParameter
  * @typedef {import("./kernel_editor.js").KernelRemark} KernelRemark
  */
@@ -111,13 +109,11 @@ class KernelPage {
     this.mayLoad = false; // the compiler: it was asked for, or the browser has it
     this.language = /** @type {Language} */ ("ptx");
     this.timer = 0;
-    this.player = /** @type {KernelPlayer | null} */ (null);
-    this.app = /** @type {App | null} */ (null);
+    this.debugger = /** @type {DebuggerView | null} */ (null);
     this.rows = /** @type {ArgumentRow[]} */ ([]);
     this.values = /** @type {string[]} */ ([]);
     this.shape = "";
     this.model = /** @type {LiveModel | null} */ (null);
-    this.explorer = /** @type {LiveModel | null} */ (null);
     this.python = new PythonWorker(notes, settings);
     const bar = make("div", "kernel-bar", page);
     const choice = make("div", "kernel-languages", bar, { role: "group", "aria-label": "language" });
@@ -137,18 +133,22 @@ class KernelPage {
     });
     const work = make("div", "kernel-work", page);
     this.work = work;
-    this.editor = new KernelEditor(work, syntax, {
+    const left = make("div", "kernel-left", work);
+    const right = make("div", "kernel-right", work);
+    this.editor = new KernelEditor(left, syntax, {
       changed: () => {
         this.example.selectedIndex = -1; // what is typed is none of them; choosing one again brings it back
+        this.place.classList.add("stale");
         this.askSoon();
       },
       lit: (lines, isCaret) => this.light(lines, isCaret),
+      pressed: (line) => this.debugger?.chooseLine(line, this.language === "ptx"),
     });
-    this.ptx = new KernelPtx(work, syntax, {
+    this.ptx = new KernelPtx(left, syntax, {
       lit: (lines) => this.light(lines ?? this.editor.caretLines(), false),
       chosen: (line) => this.editor.selectLine(line),
     });
-    const form = make("form", "kernel-launch", work, { "aria-label": "launch" });
+    const form = make("form", "kernel-launch", right, { "aria-label": "launch" });
     const launch = make("div", "kernel-where", form);
     this.name = makeSelect(launch, "Kernel", {});
     this.name.addEventListener("change", () => this.askForParameters());
@@ -159,7 +159,6 @@ class KernelPage {
     this.grid = field("Grid", "1", "blocks: one to three numbers, for example 8x8");
     this.block = field("Block", "32", "threads of a block: one to three numbers");
     this.shared = field("Shared", "0", "bytes of dynamic shared memory");
-    this.warp = field("Follow warp", "0", "the warp whose steps the player shows");
     const passed = make("div", "kernel-passed", form);
     make("h2", "", passed, { text: "Arguments" });
     this.list = make("div", "kernel-arguments", passed);
@@ -171,12 +170,8 @@ class KernelPage {
       event.preventDefault();
       this.simulate();
     });
-    this.output = make("section", "kernel-output", page, { "aria-label": "result", "aria-live": "polite" });
-    this.place = make("div", "kernel-player", page);
-    this.matrices = make("section", "kernel-matrices", page, { "aria-label": "matrix instructions" });
-    this.matrices.hidden = true;
-    this.matricesHead = make("div", "kernel-matrices-head", this.matrices);
-    this.matricesView = make("div", "static-view", this.matrices);
+    this.output = make("section", "kernel-output", right, { "aria-label": "result", "aria-live": "polite" });
+    this.place = make("div", "kernel-debugger", page);
     this.openExample(this.examplesIn(this.compiler ? "cuda" : "ptx")[0]);
     this.openLink();
     addEventListener("hashchange", () => this.openLink());
@@ -246,7 +241,6 @@ class KernelPage {
       grid: this.grid.value,
       block: this.block.value,
       shared: this.shared.value,
-      warp: this.warp.value,
       arguments: this.rows.map(({ value }) => value),
     };
   }
@@ -264,9 +258,9 @@ class KernelPage {
   }
 
   /** @param {KernelExample} example */
-  openExample({ source, grid, block, arguments: values, name = "", shared = "0", warp = "0" }) {
+  openExample({ source, grid, block, arguments: values, name = "", shared = "0" }) {
     this.editor.value = source;
-    [this.grid.value, this.block.value, this.shared.value, this.warp.value] = [grid, block, shared, warp];
+    [this.grid.value, this.block.value, this.shared.value] = [grid, block, shared];
     this.setLanguage(languageOf(source));
     this.example.selectedIndex = this.examplesIn(this.language).findIndex(
       (example) => example.source === source,
@@ -304,14 +298,12 @@ class KernelPage {
 
   clear() {
     this.output.replaceChildren();
-    this.player?.stop();
-    this.player = null;
+    this.debugger?.stop();
+    this.debugger = this.model = null;
     this.place.replaceChildren();
-    this.app?.stop();
-    this.app = this.explorer = null;
-    this.matrices.hidden = true;
-    this.matricesHead.replaceChildren();
-    this.matricesView.replaceChildren();
+    this.place.classList.remove("stale");
+    this.editor.showPlace(null);
+    this.ptx.showPlace(0);
   }
 
   askSoon() {
@@ -355,7 +347,7 @@ class KernelPage {
     this.call("simulate", this.readForm());
   }
 
-  /** @param {"describe" | "simulate" | "step" | "explore" | "handle"} method @param {unknown} value */
+  /** @param {"describe" | "simulate" | "debug" | "handle"} method @param {unknown} value */
   call(method, value) {
     this.python.post({ kernel: method, value: JSON.stringify(value) });
   }
@@ -365,15 +357,17 @@ class KernelPage {
     const { method, state } = message;
     if (method === "described") this.describe(message);
     else if (method === "simulated") this.showResult(message);
-    else if (method === "stepped") this.model?.update(state);
-    else if (method === "explored") this.showExplorer(state);
-    else if (message.message.method === "update") this.explorer?.update(message.message.state);
-    else this.explorer?.notify("msg:custom", addressed(message.message.content, "./"));
+    else if (method === "debugged") {
+      this.model?.update(state);
+      if (message.opened) this.debugger?.showExplorer(message.opened);
+      this.debugger?.answered();
+    } else if (message.message.method === "update") this.debugger?.updateExplorer(message.message);
+    else this.debugger?.updateExplorer({ content: addressed(message.message.content, "./") });
   }
 
   /**
    * @param {{ names: string[], name?: string, parameters?: KernelParameter[], block?: string, shared?: string,
-   *   problem: string, line?: number, again?: boolean, ptx?: { lines: string[], sources: number[] },
+   *   problem: string, line?: number, again?: boolean, ptx?: { lines: string[], sources: number[], numbers: number[] },
    *   compiler?: string, seconds?: number }} described
    */
   describe({ names, name, parameters, block, shared, problem, line, again, ptx, compiler, seconds }) {
@@ -389,7 +383,7 @@ class KernelPage {
     this.go.disabled = Boolean(problem);
     if (line) this.editor.markLines([{ line, text: problem }], []);
     if (ptx) {
-      this.ptx.showLines(ptx.lines, ptx.sources, compiler ?? "", seconds ?? 0);
+      this.ptx.showLines(ptx, compiler ?? "", seconds ?? 0);
       this.editor.shade(this.ptx.shades);
       this.light(this.editor.caretLines(), true);
     } else if (isCuda) {
@@ -414,58 +408,73 @@ class KernelPage {
   }
 
   /** @param {any} result */
-  showResult({ problem, line, state, arrays, hazards, notes, matrices, warp }) {
+  showResult({ problem, line, state, arrays, hazards, notes, margin }) {
     this.output.replaceChildren();
     this.go.disabled = false;
-    if (problem) {
-      make("p", "answer-problem", this.output, { text: problem, role: "alert" });
-      if (line) this.editor.markLines([{ line, text: problem }], []);
-      return;
+    if (problem) make("p", "answer-problem", this.output, { text: problem, role: "alert" });
+    if (line) this.editor.markLines([{ line, text: problem }], []);
+    if (!state) return;
+    if (!problem) {
+      this.editor.markLines(hazards, notes, margin);
+      const words = hazards.length === 1 ? "1 hazard" : `${hazards.length || "no"} hazards`;
+      make("h2", hazards.length ? "kernel-bad" : "", this.output, { text: words });
+      const list = make("ul", "kernel-remarks", this.output);
+      for (const remark of [...hazards, ...notes]) this.remark(list, remark, hazards.includes(remark));
     }
-    this.editor.markLines(hazards, notes);
-    if (hazards.length) this.editor.scrollTo(hazards[0].line);
-    const words = hazards.length === 1 ? "1 hazard" : `${hazards.length || "no"} hazards`;
-    make("h2", hazards.length ? "kernel-bad" : "", this.output, { text: words });
-    const list = make("ul", "kernel-remarks", this.output);
-    for (const remark of [...hazards, ...notes]) this.remark(list, remark, hazards.includes(remark));
-    const lines = arrays.map(
-      (/** @type {{ argument: number, type: string, changed: number, values: string }} */ array) =>
-        `argument ${array.argument}, ${array.type}: ${array.changed} elements changed; ${array.values}`,
-    );
-    make("pre", "answer-text", this.output, { text: lines.join("\n"), tabindex: "0" });
-    const model = new LiveModel(state, ({ message }) => this.call("step", JSON.parse(message).state.step));
+    for (const array of arrays) if (array.changed) this.showArray(array);
+    this.showDebugger(state);
+  }
+
+  // The first rows and columns of an array that the launch has changed.
+  /** @param {{ argument: number, type: string, changed: number, cells: string[][] }} array */
+  showArray({ argument, type, changed, cells }) {
+    const text = `argument ${argument}, ${type}: ${changed} elements changed`;
+    make("h3", "", this.output, { text });
+    const box = make("div", "kernel-array", this.output, { tabindex: 0, role: "group", "aria-label": text });
+    const table = make("table", "", box);
+    for (const texts of cells) {
+      const row = make("tr", "", table);
+      for (const cell of texts) make("td", "", row, { text: cell });
+    }
+  }
+
+  // The debugger marks lines of the editor and of the PTX beside it.
+  /** @param {any} state */
+  showDebugger(state) {
+    const model = new LiveModel(state, ({ message }) => {
+      const { content } = JSON.parse(message);
+      if (content.explorer) this.call("handle", content.explorer);
+      else this.call("debug", content);
+    });
     model.waiting = null;
     this.model = model;
-    this.player = new KernelPlayer(/** @type {any} */ (model), this.place);
-    if (matrices.length) this.offerMatrices(matrices, warp);
+    const view = new DebuggerView(/** @type {any} */ (model), this.place, {
+      source: { show: (shown) => this.showPlace(shown) },
+      openExplorer: (explorer, place) => {
+        Object.assign(place, { model: explorer });
+        const app = new App(explorer, place);
+        return () => app.stop();
+      },
+    });
+    this.debugger = view;
+    view.start();
+    const { place, warps } = /** @type {import("./debugger/debugger_view.js").DebuggerTraits} */ (state);
+    if (place.is_matrix && place.warps.includes(warps.chosen)) view.send({ type: "open_explorer" });
   }
 
-  // The matrix instructions that the warp executed, of which the Explorer shows one.
-  /** @param {[number, string][]} matrices @param {number} warp */
-  offerMatrices(matrices, warp) {
-    this.matrices.hidden = false;
-    make("h2", "", this.matricesHead, { text: "What the matrix instruction read" });
-    const executed = makeSelect(this.matricesHead, `Executed by warp ${warp}`, {});
-    setOptions(
-      executed,
-      matrices.map(([line, name], index) => `${index + 1}: line ${line}, ${name}`),
-      "",
-    );
-    const explore = () => this.call("explore", { warp, index: executed.selectedIndex });
-    executed.addEventListener("change", explore);
-    explore();
-  }
-
-  /** @param {Traits} state */
-  showExplorer(state) {
-    this.app?.stop();
-    this.matricesView.replaceChildren();
-    const model = new LiveModel(state, ({ message }) => this.call("handle", JSON.parse(message)));
-    model.waiting = null;
-    applyDeltas(model);
-    this.explorer = model;
-    Object.assign(this.matricesView, { model });
-    this.app = new App(model, this.matricesView);
+  /** @param {DebuggerView} view */
+  showPlace({ model, line: cursor }) {
+    const isPtx = this.language === "ptx";
+    const [place, warps, points] = [model.get("place"), model.get("warps"), model.get("points")];
+    const here = /** @type {Map<number, number[]>} */ (new Map());
+    for (const { line, warp } of warps.rows) here.set(line, [...(here.get(line) ?? []), warp]);
+    this.editor.showPlace({
+      next: place.line,
+      cursor: cursor.line,
+      here,
+      stops: new Set(points.breakpoints.filter(({ ptx }) => ptx === isPtx).map(({ line }) => line)),
+    });
+    this.ptx.showPlace(place.ptx_line);
   }
 
   /** @param {HTMLElement} list @param {KernelRemark} remark @param {boolean} isHazard */

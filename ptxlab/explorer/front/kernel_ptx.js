@@ -64,13 +64,20 @@ export class KernelPtx {
     this.said.textContent = "compiling …";
   }
 
-  /** @param {string[]} lines @param {number[]} sources @param {string} compiler @param {number} seconds */
-  showLines(lines, sources, compiler, seconds) {
+  /**
+   * @param {{ lines: string[], sources: number[], numbers: number[] }} listing
+   * @param {string} compiler
+   * @param {number} seconds
+   */
+  showLines({ lines, sources, numbers }, compiler, seconds) {
     this.shades = shadesOf(sources);
     this.said.textContent = `${compiler}, ${seconds.toFixed(1)} s`;
     const rows = tokenLines(lines.join("\n"), "ptx", this.syntax).map((parts, index) => {
       const source = sources[index];
-      const row = make("div", this.shades.get(source) ?? "", null, { "data-line": source });
+      const row = make("div", this.shades.get(source) ?? "", null, {
+        "data-line": source,
+        "data-ptx": numbers[index],
+      });
       make("span", "kernel-ptx-source", row, { text: source || "" });
       addTokens(make("span", "", row), parts);
       return row;
@@ -95,6 +102,16 @@ export class KernelPtx {
     this.body.replaceChildren(box);
   }
 
+  // Marks the instruction that comes next in a debugger.
+  /** @param {number} line of the PTX, 0 for none */
+  showPlace(line) {
+    for (const row of this.body.querySelectorAll(".next")) row.classList.remove("next");
+    const row = /** @type {HTMLElement | null} */ (this.body.querySelector(`[data-ptx="${line}"]`));
+    if (!row) return;
+    row.classList.add("next");
+    this.reveal(row);
+  }
+
   // Scrolls to the first of the lines if the caret is there, not if the pointer only passes.
   /** @param {Lines | null} lit @param {boolean} isCaret */
   light(lit, isCaret) {
@@ -104,11 +121,16 @@ export class KernelPtx {
       row.classList.toggle("lit", isThis);
       if (!isThis || !isFirst) continue;
       isFirst = false;
-      const top = row.offsetTop - this.body.offsetTop;
-      const { scrollTop, clientHeight } = this.body;
-      if (top < scrollTop || top + row.offsetHeight > scrollTop + clientHeight)
-        this.body.scrollTop = top - clientHeight / 3;
+      this.reveal(row);
     }
+  }
+
+  /** @param {HTMLElement} row */
+  reveal(row) {
+    const top = row.offsetTop - this.body.offsetTop;
+    const { scrollTop, clientHeight } = this.body;
+    if (top < scrollTop || top + row.offsetHeight > scrollTop + clientHeight)
+      this.body.scrollTop = top - clientHeight / 3;
   }
 }
 

@@ -8,16 +8,18 @@ positions, and the instructions after the nearest one are executed again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 import numpy as np
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ..._util.arguments import as_flag, as_int, as_text
+from ..._util.display import Displayed, display
 from ...errors import PtxlabError, counted, lines_of, listing, quoted
 from ...isa.operation import Operation
 from ..device_memory import SHARED_START
@@ -26,13 +28,14 @@ from ..instructions.mbarrier_builders import BarrierState, why_invalid
 from ..launch_arguments import Pointer, values_of
 from ..launch_threads import Threads
 from ..machine import Frame
-from ..ptx.syntax import PtxInstruction
+from ..ptx.syntax import Function, PtxInstruction
 from ..result import Products, Result
 from ..simulate import KEPT_BYTES, Run, as_bytes
 from .origins import Origin, Target, trace
 from .snapshots import Pages, Snapshot
 
 if TYPE_CHECKING:
+    from ..kernel import Kernel
     from ..module_image import ModuleImage
     from ..simulate import Setup
 
@@ -83,6 +86,7 @@ class Breakpoint:
     warp: int | None
     when: str | Callable[[DebugSession], object] | None
     instructions: dict[str, frozenset[int]]  # by function
+    ptx: bool = False  # whether the line is one of the PTX
 
     def holds(self, session: DebugSession) -> bool:
         """Whether the threads that go on next are to stop here."""
@@ -128,16 +132,37 @@ class Watch:
         return bool(self.last and not before) if self.nan else bool(before != self.last)
 
 
-class DebugSession:
-    """A launch that one steps through. `Kernel.debug` makes it.
+_Parameters = ParamSpec("_Parameters")
+_Slices = Callable[Concatenate["DebugSession", _Parameters], Iterator[None]]
+_MOTIONS: dict[str, Callable[..., Iterator[None]]] = {}  # by name
+
+
+def _motion(slices: _Slices[_Parameters]) -> Callable[Concatenate[DebugSession, _Parameters], DebugSession]:
+    """A method that moves, from one that does so in slices."""
+    _MOTIONS[slices.__name__] = slices
+
+    @wraps(slices)
+    def move(
+        session: DebugSession, /, *arguments: _Parameters.args, **options: _Parameters.kwargs
+    ) -> DebugSession:
+        for _ in slices(session, *arguments, **options):
+            pass
+        return session
+
+    return move
+
+
+class DebugSession(Displayed):
+    """A launch that one steps through. `Kernel.debug` makes it; a notebook shows it as a debugger.
 
     The arrays of the launch are its memory: they hold what they hold at this position. `stopped` says why the
     last motion ended, `error` is the error with which the launch ends, once it was reached.
     """
 
-    def __init__(self, title: str, source: str, image: ModuleImage, setup: Setup) -> None:
-        self.title = title
-        self.source = source
+    def __init__(self, kernel: Kernel, image: ModuleImage, setup: Setup) -> None:
+        self.kernel = kernel
+        self.title = kernel.title
+        self.source = kernel.source
         self.grid = setup.grid
         self.breakpoints: list[Breakpoint] = []
         self.watches: list[Watch] = []
@@ -153,7 +178,7 @@ class DebugSession:
         self._run.launch.last_block = self.grid.block_count
         machine = self._run.next_machine()
         if machine is None:
-            raise PtxlabError(f"{title}: the launch has no blocks")
+            raise PtxlabError(f"{kernel.title}: the launch has no blocks")
         self._machine = machine
         self._machine.start()
         self._machine.go_on(0)
@@ -221,6 +246,14 @@ class DebugSession:
     def __repr__(self) -> str:
         return f"<{self.title}, {self.where}; {self.stopped}>"
 
+    def _ipython_display_(self) -> None:
+        """Show the debugger, if the packages for notebooks are installed."""
+        try:
+            widget = display(self, "debugger")
+        except PtxlabError:
+            raise NotImplementedError from None  # IPython then uses `_repr_html_`
+        widget._ipython_display_()
+
     def listing(self, around: int = 3) -> str:
         """The lines of the source around the next one, which an arrow marks."""
         lines, line = lines_of(self.source), self.line
@@ -231,32 +264,46 @@ class DebugSession:
 
     # -- motion ----------------------------------------------------------------------------------------------
 
-    def go(self, position: int) -> DebugSession:
+    def in_slices(self, motion: str, *arguments: Any, **options: Any) -> Iterator[None]:
+        """A motion in slices of some 10 ms, after each of which one may look how far it is, or leave it.
+
+        >>> import numpy as np, ptxlab
+        >>> session = ptxlab.kernel("__global__ void f(int* x) { *x += 1; }").debug(1, 32, np.zeros(1, "i4"))
+        >>> slices = session.in_slices("run")
+        >>> len(list(slices)) > 0, session.stopped
+        (True, 'the end')
+        """
+        return _MOTIONS[motion](self, *arguments, **options)
+
+    @_motion
+    def go(self, position: int) -> Iterator[None]:
         """Go to a position, forwards or backwards; one beyond the end is the end."""
         target = as_int(position, "position")
         if target < 0:
             raise PtxlabError(f"position={quoted(target)}: positions are counted from 0 on")
-        self.go_to(target)
+        yield from self._going_to(target)
         self.stopped = "the end" if self.ended else "position"
-        return self
 
-    def step(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> DebugSession:
+    @_motion
+    def step(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> Iterator[None]:
         """Execute the next instruction, or so many; with `line`, to the next line of a warp.
 
         `warp` is the first of those that are next, if it is left out.
         """
         return self._steps(count, line, warp, forwards=True)
 
-    def back(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> DebugSession:
+    @_motion
+    def back(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> Iterator[None]:
         """Go back by an instruction, or by so many; with `line`, to the line before of a warp."""
         return self._steps(count, line, warp, forwards=False)
 
-    def _steps(self, count: int, line: bool, warp: int | None, *, forwards: bool) -> DebugSession:
+    def _steps(self, count: int, line: bool, warp: int | None, *, forwards: bool) -> Iterator[None]:
         number = as_int(count, "count")
         if number < 1:
             raise PtxlabError(f"count={quoted(number)}: it is 1 or more")
         if not as_flag(line, "line"):
-            return self.go(max(self.position + (number if forwards else -number), 0))
+            yield from self.in_slices("go", max(self.position + (number if forwards else -number), 0))
+            return
         chosen = self._warp_in_question(warp)
         for _ in range(number):
             before = self._line_of(chosen)
@@ -264,36 +311,40 @@ class DebugSession:
             def at_other_line(session: DebugSession, before: int = before) -> bool:
                 return chosen in session.next_warps and session.line not in (0, before)
 
-            self._seek(at_other_line, None, forwards=forwards)
-        return self._arrived("line")
+            yield from self._seek(at_other_line, None, forwards=forwards)
+        self._arrived("line")
 
-    def step_barrier(self) -> DebugSession:
+    @_motion
+    def step_barrier(self) -> Iterator[None]:
         """Run to the next barrier, or wait at an mbarrier, of any warp."""
         return self._to_barrier(forwards=True)
 
-    def back_barrier(self) -> DebugSession:
+    @_motion
+    def back_barrier(self) -> Iterator[None]:
         """Go back to the last barrier, or wait at an mbarrier, of any warp."""
         return self._to_barrier(forwards=False)
 
-    def _to_barrier(self, *, forwards: bool) -> DebugSession:
+    def _to_barrier(self, *, forwards: bool) -> Iterator[None]:
         stops = self._instructions(
             lambda instruction: (
                 instruction.parts[0] in ("bar", "barrier")
                 or (instruction.parts[0] == "mbarrier" and instruction.parts[1] in _WAITS)
             )
         )
-        self._seek(_always, stops, forwards=forwards)
-        return self._arrived("barrier")
+        yield from self._seek(_always, stops, forwards=forwards)
+        self._arrived("barrier")
 
-    def run(self) -> DebugSession:
+    @_motion
+    def run(self) -> Iterator[None]:
         """Run to the next breakpoint, to where a watched value changes, or to the end."""
         return self._to_breakpoint(forwards=True)
 
-    def run_back(self) -> DebugSession:
+    @_motion
+    def run_back(self) -> Iterator[None]:
         """Go back to the last breakpoint, to where a watched value changes, or to the beginning."""
         return self._to_breakpoint(forwards=False)
 
-    def _to_breakpoint(self, *, forwards: bool) -> DebugSession:
+    def _to_breakpoint(self, *, forwards: bool) -> Iterator[None]:
         why = ""
 
         def stops_here(session: DebugSession) -> bool:
@@ -310,20 +361,35 @@ class DebugSession:
         for point in self.breakpoints:
             for name, indices in point.instructions.items():
                 stops[name] = stops.get(name, frozenset()) | indices
-        self._seek(stops_here, None if self.watches else stops, forwards=forwards)
-        return self._arrived(why or "begin")
+        yield from self._seek(stops_here, None if self.watches else stops, forwards=forwards)
+        self._arrived(why or "begin")
 
-    def run_to(self, line: int, *, warp: int | None = None) -> DebugSession:
-        """Run to the next time a line runs, in one warp or in any."""
-        point = self._breakpoint(line, None, warp)
-        self._seek(point.holds, point.instructions, forwards=True)
-        return self._arrived(f"line {point.line}")
+    @_motion
+    def run_to(self, line: int, *, warp: int | None = None, ptx: bool = False) -> Iterator[None]:
+        """Run to the next time a line of the source, or of the `ptx`, runs, in one warp or in any."""
+        point = self._breakpoint(line, None, warp, ptx)
+        yield from self._seek(point.holds, point.instructions, forwards=True)
+        self._arrived(f"line {point.line}")
 
-    def back_to(self, line: int, *, warp: int | None = None) -> DebugSession:
-        """Go back to the last time a line ran, in one warp or in any."""
-        point = self._breakpoint(line, None, warp)
-        self._seek(point.holds, point.instructions, forwards=False)
-        return self._arrived(f"line {point.line}")
+    @_motion
+    def back_to(self, line: int, *, warp: int | None = None, ptx: bool = False) -> Iterator[None]:
+        """Go back to the last time a line of the source, or of the `ptx`, ran, in one warp or in any."""
+        point = self._breakpoint(line, None, warp, ptx)
+        yield from self._seek(point.holds, point.instructions, forwards=False)
+        self._arrived(f"line {point.line}")
+
+    def look_ahead(self, seconds: float = float("inf")) -> int | None:
+        """Find the `length` of the launch, or None if it takes longer; the position stays."""
+        here, begun = self.position, perf_counter()
+        if self.length is None:
+            self._restore(self._snapshots[-1])
+            for _ in self._advance(1 << 62, {}):
+                if perf_counter() - begun > seconds:
+                    break
+            if self.length is None:
+                self._snap()
+            self.go_to(here)
+        return self.length
 
     def breakpoint(
         self,
@@ -331,13 +397,14 @@ class DebugSession:
         when: str | Callable[[DebugSession], object] | None = None,
         *,
         warp: int | None = None,
+        ptx: bool = False,
     ) -> Breakpoint:
-        """Let `run` stop before a line of the source.
+        """Let `run` stop before a line of the source, or of the `ptx`.
 
         `when` is a function of the session, or an expression of Python such as ``"r1 > 3"``: registers have
         their names without the percent sign, each an array over the threads that are next.
         """
-        point = self._breakpoint(line, when, warp)
+        point = self._breakpoint(line, when, warp, ptx)
         self.breakpoints.append(point)
         return point
 
@@ -377,15 +444,17 @@ class DebugSession:
         self.watches.append(watch)
         return watch
 
-    def _breakpoint(self, line: object, when: Any, warp: object) -> Breakpoint:
-        number = as_int(line, "line")
+    def _breakpoint(self, line: object, when: Any, warp: object, ptx: object) -> Breakpoint:
+        number, is_ptx = as_int(line, "line"), as_flag(ptx, "ptx")
 
-        def is_of_line(instruction: PtxInstruction) -> bool:
-            return number in (instruction.source_line, instruction.call_line)
+        def lines_of_instruction(instruction: PtxInstruction) -> tuple[int | None, ...]:
+            return (instruction.line,) if is_ptx else (instruction.source_line, instruction.call_line)
 
-        found = self._instructions(is_of_line)
+        found = self._instructions(lambda instruction: number in lines_of_instruction(instruction))
         if not found:
-            lines = sorted({instruction.source_line for instruction in self._image.module.instructions} - {0})
+            lines = sorted(
+                {lines_of_instruction(item)[0] or 0 for item in self._image.module.instructions} - {0}
+            )
             raise PtxlabError(f"line={quoted(number)}: it has no instructions; lines {listing(lines)} have")
         first = {
             name: frozenset(i for i in indices if i - 1 not in indices) for name, indices in found.items()
@@ -397,7 +466,8 @@ class DebugSession:
                 raise PtxlabError(f"when={quoted(when)}: it is no expression of Python") from None
         elif when is not None and not callable(when):
             raise PtxlabError(f"when={quoted(when)}: it takes a function or an expression as text")
-        return Breakpoint(number, None if warp is None else self._checked_warp(warp), when, first)
+        place = None if warp is None else self._checked_warp(warp)
+        return Breakpoint(number, place, when, first, is_ptx)
 
     def evaluate(self, expression: str) -> Any:
         """An expression of Python on registers, without their percent signs, and on `arrays`, `session`."""
@@ -562,6 +632,26 @@ class DebugSession:
         trace(self, [target], limit)
         return origin
 
+    def who_wrote_shared(self, byte: int, size: int = 4, block: int = 0, *, most: int = 100) -> Origin:
+        """Who wrote so many bytes of a block's shared memory last, and from what."""
+        first, length, place = as_int(byte, "byte"), as_int(size, "size"), self._block_place(block)
+        memory = self._machine.memory
+        if not (first >= 0 and length > 0 and first + length + SHARED_START <= memory.shared_size):
+            most_bytes = memory.shared_size - SHARED_START
+            raise PtxlabError(f"byte={quoted(first)}: shared memory has {most_bytes} bytes, from 0 on")
+        origin = Origin(f"shared memory, bytes from {first}")
+        start = SHARED_START + first + place * memory.shared_pitch
+        target = Target(self.position, origin, data=memory.shared, first=start, last=start + length)
+        trace(self, [target], as_int(most, "most"))
+        return origin
+
+    def follow(self, origin: Origin, most: int = 1) -> Origin:
+        """Go on where an origin was not followed further, for at most so many instructions."""
+        if origin.rest is not None:
+            target, origin.rest, origin.note = origin.rest, None, ""
+            trace(self, [target], as_int(most, "most"))
+        return origin
+
     def first_nan(self) -> Origin | None:
         """Go behind the first instruction that gives a NaN, and say from what; None if there is none."""
         return self._first(np.isnan)
@@ -613,10 +703,14 @@ class DebugSession:
 
     def go_to(self, target: int) -> None:
         """Be at a position, from the nearest snapshot before it."""
+        for _ in self._going_to(target):
+            pass
+
+    def _going_to(self, target: int) -> Iterator[None]:
         snapshot = self._snapshots[self.snapshot_before(target)]
         if not snapshot.position <= self.position <= target:
             self._restore(snapshot)
-        self._forwards(target, {})
+        yield from self._advance(target, {})
 
     def snapshot_before(self, position: int) -> int:
         """The number of the last snapshot that is not behind a position."""
@@ -641,6 +735,11 @@ class DebugSession:
 
     def _forwards(self, target: int, stops: dict[str, frozenset[int]]) -> None:
         """Execute up to a position, to an instruction of `stops`, or to the end."""
+        for _ in self._advance(target, stops):
+            pass
+
+    def _advance(self, target: int, stops: dict[str, frozenset[int]]) -> Iterator[None]:
+        """The same in slices. An interrupt goes back to the snapshot before: instructions end whole."""
         while self.position < target and not self.ended:
             before = self._snapshots[self.snapshot_before(self.position)]
             if self._seconds - before.seconds >= _SPACING and self.position > before.position:
@@ -657,12 +756,17 @@ class DebugSession:
             except PtxlabError as error:
                 self._fail(error)
                 return
+            except KeyboardInterrupt:
+                self._restore(self._snapshots[self.snapshot_before(first)])
+                self.stopped = "interrupted"
+                raise
             spent = perf_counter() - begun
             self._seconds += spent
             self._rate = 0.5 * self._rate + 0.5 * (self.position - first) / max(spent, 1e-6)
             current = self._machine.current
             if current is not None and current.index in stops.get(current.frame.program.function.name, ()):
                 return
+            yield
 
     def _next_batch(self) -> None:
         """All threads of a batch have ended: the next one begins, or the launch has ended."""
@@ -725,15 +829,17 @@ class DebugSession:
         stops: dict[str, frozenset[int]] | None,
         *,
         forwards: bool,
-    ) -> bool:
-        """Go on to the next position at which something holds, or back to the last one; whether there is one.
+    ) -> Iterator[None]:
+        """Go on to the next position at which something holds, or back to the last one.
 
-        It is asked at the instructions of `stops` only; with None, at each.
+        It is asked at the instructions of `stops` only; with None, at each. Without such a position it goes
+        to the end, or to the beginning.
         """
         origin = self.position
         if forwards:
             self._reset_watches()
-            return self._next(holds, stops, None)
+            yield from self._next(holds, stops, None)
+            return
         number = self.snapshot_before(max(origin - 1, 0))
         last = origin
         while number >= 0:
@@ -742,26 +848,25 @@ class DebugSession:
             self._restore(snapshot)
             self._reset_watches()
             found = begin if begin < origin and self._at(stops) and holds(self) else -1
-            while self._next(holds, stops, last):
+            while (yield from self._next(holds, stops, last)):
                 found = self.position
             if found >= 0:
-                self.go_to(found)
-                return True
+                yield from self._going_to(found)
+                return
             last = begin
             number = self.snapshot_before(begin - 1) if begin else -1
-        self.go_to(0)
-        return False
+        yield from self._going_to(0)
 
     def _next(
         self,
         holds: Callable[[DebugSession], bool],
         stops: dict[str, frozenset[int]] | None,
         end: int | None,
-    ) -> bool:
-        """Go on to the next position before `end` at which something holds."""
+    ) -> Generator[None, None, bool]:
+        """Go on to the next position before `end` at which something holds; whether there is one."""
         while not self.ended:
             most = self.position + 1 if stops is None else 1 << 62
-            self._forwards(most if end is None else min(most, end), stops or {})
+            yield from self._advance(most if end is None else min(most, end), stops or {})
             if end is not None and self.position >= end:
                 return False
             if self._at(stops) and holds(self):
@@ -778,13 +883,12 @@ class DebugSession:
         for watch in self.watches:
             watch.last = watch.value(self)
 
-    def _arrived(self, why: str) -> DebugSession:
+    def _arrived(self, why: str) -> None:
         self.stopped = why
         if self.ended:
             self.stopped = "the end" if self.error is None else f"error: {self.error}"
         elif self.position == 0:
             self.stopped = "begin"
-        return self
 
     def observed(self, observers: tuple[Observer, ...], target: int) -> None:
         """Execute up to a position, and tell observers of it."""
@@ -853,6 +957,10 @@ class DebugSession:
             if (threads.indices >> 5 == place).any():
                 return frame
         return machine.entry_frame
+
+    def function_of(self, warp: int = 0) -> Function:
+        """The function in which a warp is."""
+        return self._frame_of(self._place(warp)).program.function
 
     def _warp_in_question(self, warp: int | None) -> int:
         if warp is not None:

@@ -7,7 +7,7 @@ written down, from the last ones backwards, until everything that was asked for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -44,10 +44,13 @@ class Origin:
     lane: int | None = None
     note: str = ""
     sources: list[Origin] = field(default_factory=list)
+    #: What `DebugSession.follow` goes on with, where it was not followed further.
+    rest: Target | None = field(default=None, repr=False, compare=False)
 
     def json(self) -> dict[str, Any]:
         """The whole tree, as JSON has it."""
-        return asdict(self)
+        values = {name: value for name, value in vars(self).items() if name != "rest"}
+        return {**values, "sources": [source.json() for source in self.sources]}
 
     def walk(self) -> Iterator[Origin]:
         """This origin and all behind it."""
@@ -166,7 +169,8 @@ def _values(operand: PtxOperand, frame: Frame, threads: Threads) -> NDArray[Any]
 
 def trace(session: _Session, targets: Sequence[Target], most: int) -> None:
     """Fill in the origins of targets, and of what their instructions read, up to so many instructions."""
-    here, end = session.position, session.position
+    here = session.position
+    end = min(here, max(target.before for target in targets))
     left = most
     pending = list(targets)
     number = session.snapshot_before(max(end - 1, 0))
@@ -205,7 +209,7 @@ def trace(session: _Session, targets: Sequence[Target], most: int) -> None:
         number = session.snapshot_before(begin - 1) if begin else -1
     for target in pending:
         if left <= 0:
-            target.origin.note = "not followed further"
+            target.origin.note, target.origin.rest = "not followed further", target
         elif target.data is None:
             target.origin.note = "never written"
         else:

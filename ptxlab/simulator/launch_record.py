@@ -1,0 +1,77 @@
+"""Launches as they began, so that one can be stepped through afterwards: `ptxlab.simulating(debug=True)`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import PtxlabError, quoted
+
+if TYPE_CHECKING:
+    from .debug import DebugSession
+    from .kernel import Kernel
+
+_MAX_BYTES = 1 << 30  # of arrays that are kept
+_OPEN: list[LaunchRecord] = []  # the records that launches go to
+
+
+class _Launch(NamedTuple):
+    """A kernel and what it was launched with; arrays as they were before."""
+
+    kernel: Kernel
+    shape: tuple[Any, Any]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+class LaunchRecord:
+    """The launches since it was opened, up to 1 GiB of arrays."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept: list[_Launch] = []
+        self._bytes = 0
+
+    @contextmanager
+    def opened(self) -> Iterator[LaunchRecord]:
+        """Launches inside are recorded."""
+        self.open()
+        try:
+            yield self
+        finally:
+            self.close()
+
+    def open(self) -> None:
+        """Record launches from now on."""
+        _OPEN.append(self)
+
+    def close(self) -> None:
+        """Record no more launches."""
+        if self in _OPEN:
+            _OPEN.remove(self)
+
+    def add(self, launch: _Launch) -> None:
+        """Keep a launch with copies of its arrays, if there is room."""
+        self.count += 1
+        self._bytes += sum(array.nbytes for array in launch.arguments if isinstance(array, np.ndarray))
+        if self._bytes <= _MAX_BYTES:
+            self._kept.append(launch._replace(arguments=copy.deepcopy(launch.arguments)))
+
+    def debug(self, index: int) -> DebugSession:
+        """Step through a launch on arrays of its own."""
+        if not -self.count <= index < self.count:
+            raise PtxlabError(f"launch {quoted(index)}: there were {self.count}, counted from 0 on")
+        if index % self.count >= len(self._kept):
+            raise PtxlabError(f"launch {index} was not kept: arrays of those before it take more than 1 GiB")
+        kernel, shape, arguments, options = self._kept[index % self.count]
+        return kernel.debug(*shape, *copy.deepcopy(arguments), **options)
+
+
+def record(kernel: Kernel, shape: tuple[Any, Any], arguments: tuple[Any, ...], **options: Any) -> None:
+    """Tell the open records of a launch that begins."""
+    for launches in _OPEN:
+        launches.add(_Launch(kernel, shape, arguments, options))
