@@ -168,6 +168,8 @@ class KernelTab:
             result = kernel.simulate(grid, block, *values, shared=shared, limit=LIMIT, show=False)
         except HazardError as error:  # the debugger goes to where the launch ends
             problem = _problem(error)
+            if error.hazard is not None:
+                problem["line"] = error.hazard.line if kernel.compiler else error.hazard.ptx_line
         changes = array_changes(before, values)
         session = kernel.debug(grid, block, *before, shared=shared)
         if result is None:
@@ -229,8 +231,10 @@ def _remarks(kernel: Kernel, result: Result | None) -> dict[str, Any]:
 
 def _corner(array: NDArray[Any]) -> list[list[str]]:
     """The first rows and columns of an array as a matrix, for the page."""
-    rows = array.reshape(-1, array.shape[-1] if array.ndim > 1 else min(max(array.size, 1), CORNER[1]))
-    return [[number_text(value) for value in row[: CORNER[1]]] for row in rows[: CORNER[0]]]
+    columns = array.shape[-1] if array.ndim > 1 else CORNER[1]
+    flat = array.reshape(-1)[: CORNER[0] * max(columns, 1)]
+    rows = [flat[start : start + columns] for start in range(0, flat.size, columns)]
+    return [[number_text(value) for value in row[: CORNER[1]]] for row in rows]
 
 
 def _problem(error: PtxlabError) -> dict[str, object]:

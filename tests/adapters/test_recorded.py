@@ -277,7 +277,7 @@ def test_a_result_shows_the_python_function_that_it_ran() -> None:
     session = kernel.debug(case.grid, case.block, *case.arguments(), shared=case.shared)
     assert session.run_to(dot).line == dot
     program = Debugger(session).program()
-    assert [column["name"] for column in program["columns"]] == ["Triton", "PTX"]
+    assert [column["ptx"] for column in program["columns"]] == [False, True]
     assert set(program["code"]) <= set(shown)
 
 

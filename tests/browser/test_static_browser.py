@@ -657,7 +657,9 @@ def test_a_launch_is_stepped_through_both_ways(page: Any, tmp_path: Path) -> Non
   x[threadIdx.x] = tile[31 - threadIdx.x];
   if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory");
 }"""
-    widget = DebuggerWidget(ptxlab.kernel(source).debug(1, 32, np.arange(32, dtype=np.float32)))
+    kernel = ptxlab.kernel(source)
+    load = next(item for item in kernel.function.instructions if item.parts[:2] == ("ld", "shared"))
+    widget = DebuggerWidget(kernel.debug(1, 32, np.arange(32, dtype=np.float32)))
     names = ("program", "place", "warps", "registers", "memory", "barriers", "points", "origin", "waiting")
 
     def asked(message: object = None) -> dict[str, Any]:
@@ -678,7 +680,7 @@ def test_a_launch_is_stepped_through_both_ways(page: Any, tmp_path: Path) -> Non
     expect(page.locator(".debug-line.next").first).to_contain_text("tile[31 - threadIdx.x]")
     for _ in range(8):
         page.get_by_role("button", name="on step").click()
-    value = page.get_by_label("lane 3: 28")
+    value = page.get_by_label(f"{load.registers[1][0].name}, lane 3: 28", exact=True)
     expect(value).to_be_visible()
     value.click()
     expect(page.locator(".debug-tree")).to_contain_text("ld.shared.f32")
