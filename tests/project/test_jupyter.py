@@ -240,10 +240,10 @@ def test_a_cell_is_run_and_its_launch_stepped_through(shell: Any) -> None:
     cell = (
         "import numpy as np\nx = np.zeros(1, np.int32)\nresult = put.simulate(1, 1, x)\nput.simulate(2, 1, x)"
     )
-    session = shell.run_cell(f"%%ptxdebug\n{cell}").result
+    session = shell.run_cell_magic("ptxdebug", "", cell)
     assert shell.user_ns["x"][0] == 7 and session.position == 0 and session.arrays["1"][0] == 0
     assert session.run().arrays["1"][0] == 7 and session.grid.block_count == 1
-    second = shell.run_cell(f"%%ptxdebug -1\n{cell}").result
+    second = shell.run_cell_magic("ptxdebug", "-1", cell)
     assert second.grid.block_count == 2 and second.arrays["1"][0] == 7
     assert "launch 0: there were 0" in refusal(shell, "%%ptxdebug\n1 + 1")
     assert "found 'x'; it takes the number" in refusal(shell, "%%ptxdebug x\n1 + 1")
