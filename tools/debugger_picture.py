@@ -18,7 +18,8 @@ from .jupyter import FLAGS
 
 PICTURE = EXPLORER.with_name("debugger.png")
 SIZE = (1280, 860)
-PAGE = """<!doctype html><meta charset="utf-8"><style>{css} body {{ margin: 8px; font-family: sans-serif }}</style>
+PAGE = """<!doctype html><meta charset="utf-8">
+<style>{css} body {{ margin: 8px; font-family: sans-serif }}</style>
 <main></main><script type="module">{script}
 const traits = {traits};
 const model = {{ get: (name) => traits[name], on() {{}}, off() {{}}, send() {{}} }};

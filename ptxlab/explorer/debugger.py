@@ -425,7 +425,7 @@ class Debugger:
         """The bytes at which elements of the matrix are."""
         matrix = self._matrix
         if not matrix.swizzle:
-            return matrix.offset + (row * matrix.columns + column) * size
+            return np.asarray(matrix.offset + (row * matrix.columns + column) * size)
         tile = Tile(8 * size, max(8, -(-matrix.rows // 8) * 8), matrix.columns, swizzle=matrix.swizzle)
         return np.asarray(matrix.offset + tile.offset(row, column))
 
@@ -565,7 +565,7 @@ class Debugger:
         self._moved_to = self.session.position
         self._go_on(GoOn())
 
-    def _go_on(self, _: GoOn) -> None:
+    def _go_on(self, message: GoOn) -> None:
         """A slice of the motion; without one, of the search for the length of the launch."""
         if self._slices is None:
             self._busy = ""

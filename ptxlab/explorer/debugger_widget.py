@@ -36,7 +36,7 @@ class DebuggerWidget(StaticFallback, CheckedMessages, anywidget.AnyWidget):
     warps = traitlets.Dict(read_only=True).tag(sync=True)
     registers = traitlets.Dict(read_only=True).tag(sync=True)
     memory = traitlets.Dict(read_only=True).tag(sync=True)
-    barriers = traitlets.List(read_only=True).tag(sync=True)
+    barriers: Any = traitlets.List(read_only=True).tag(sync=True)
     points = traitlets.Dict(read_only=True).tag(sync=True)
     origin = traitlets.Dict(read_only=True).tag(sync=True)
     waiting = traitlets.Unicode(read_only=True).tag(sync=True)
