@@ -213,7 +213,7 @@ class Kernel(Displayed):
             assembled=as_flag(assembled, "assembled"),
             heap=heap,
         )
-        record(self, (grid, block), arguments, shared=shared, cluster=cluster, model=model)
+        record(self.debug, (grid, block), arguments, shared=shared, cluster=cluster, model=model)
         try:
             if executor is None:
                 setup = replace(setup, resident_blocks=self._resident_blocks(shape, image))

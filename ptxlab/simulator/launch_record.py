@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,16 +12,15 @@ from ..errors import PtxlabError, quoted
 
 if TYPE_CHECKING:
     from .debug import DebugSession
-    from .kernel import Kernel
 
 _MAX_BYTES = 1 << 30  # of arrays that are kept
 _OPEN: list[LaunchRecord] = []  # the records that launches go to
 
 
 class _Launch(NamedTuple):
-    """A kernel and what it was launched with; arrays as they were before."""
+    """How to step through a launch, and with what; arrays as they were before."""
 
-    kernel: Kernel
+    debug: Callable[..., DebugSession]
     shape: tuple[Any, Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
@@ -35,15 +33,6 @@ class LaunchRecord:
         self.count = 0
         self._kept: list[_Launch] = []
         self._bytes = 0
-
-    @contextmanager
-    def opened(self) -> Iterator[LaunchRecord]:
-        """Launches inside are recorded."""
-        self.open()
-        try:
-            yield self
-        finally:
-            self.close()
 
     def open(self) -> None:
         """Record launches from now on."""
@@ -67,11 +56,13 @@ class LaunchRecord:
             raise PtxlabError(f"launch {quoted(index)}: there were {self.count}, counted from 0 on")
         if index % self.count >= len(self._kept):
             raise PtxlabError(f"launch {index} was not kept: arrays of those before it take more than 1 GiB")
-        kernel, shape, arguments, options = self._kept[index % self.count]
-        return kernel.debug(*shape, *copy.deepcopy(arguments), **options)
+        debug, shape, arguments, options = self._kept[index % self.count]
+        return debug(*shape, *copy.deepcopy(arguments), **options)
 
 
-def record(kernel: Kernel, shape: tuple[Any, Any], arguments: tuple[Any, ...], **options: Any) -> None:
-    """Tell the open records of a launch that begins."""
+def record(
+    debug: Callable[..., DebugSession], shape: tuple[Any, Any], arguments: tuple[Any, ...], **options: Any
+) -> None:
+    """Tell the open records of a launch that begins, and that `Kernel.debug` would step through."""
     for launches in _OPEN:
-        launches.add(_Launch(kernel, shape, arguments, options))
+        launches.add(_Launch(debug, shape, arguments, options))
