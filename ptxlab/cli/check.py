@@ -28,6 +28,9 @@ def check(
     file: Annotated[str, "a Python script, or a file of pytest (test_*.py)"],
     *,
     argument: Annotated[list[str] | None, "an argument for the script, or for pytest", "WORD"] = None,
+    schedules: Annotated[
+        Literal["all"] | None, "run every schedule of each launch: does another order end otherwise?"
+    ] = None,
     format: Annotated[
         Literal["json", "sarif"] | None,
         Flags({"json": "print JSON", "sarif": "for code-scanning services: SARIF 2.1.0"}),
@@ -38,8 +41,9 @@ def check(
     examples:
       ptxlab check train.py              launches of Triton, Numba, CuTe DSL and others
       ptxlab check test_kernels.py --sarif > ptxlab.sarif
+      ptxlab check train.py --schedules all
     """
-    checked = run(file, argument or [], quiet=format is not None)
+    checked = run(file, argument or [], quiet=format is not None, schedules=schedules is not None)
     if format == "json":
         output.write(as_json(_facts(checked)))
     elif format == "sarif":
@@ -75,6 +79,8 @@ def _report(checked: Checked, style: Style) -> str:
         errors = dict.fromkeys(launch.error for launch in launches if launch.error)
         reported = {finding.sentence for finding in findings}
         lines += [f"  stopped: {error}" for error in errors if error not in reported]
+        for text in dict.fromkeys(launch.schedules for launch in launches if launch.schedules):
+            lines += [f"  schedules: {text}".replace("\n", "\n  ")]
         for picture in dict.fromkeys(launch.picture for launch in launches if launch.picture):
             lines += [f"  {line}" for line in picture.splitlines()]
         if not findings and not errors:
@@ -143,6 +149,10 @@ def _sarif(checked: Checked) -> dict[str, object]:
 def _rule(kind: str) -> dict[str, object]:
     """A kind of finding: what it means, what would be right, and the evidence."""
     rule: dict[str, object] = {"id": kind.replace(" ", "-"), "shortDescription": {"text": kind}}
+    if kind == "schedule":
+        rule["fullDescription"] = {
+            "text": "In another order of its warps and copies the launch ends otherwise"
+        }
     if kind in KINDS:
         hazard = KINDS[kind]
         rule["fullDescription"] = {"text": hazard.meaning}

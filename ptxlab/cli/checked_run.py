@@ -66,6 +66,7 @@ class CheckedLaunch:
     error: str = ""
     waiting: dict[str, Any] = field(default_factory=dict)  # who waits for whom, of a launch that hangs
     picture: str = ""  # the same as text
+    schedules: str = ""  # what its schedules do, if they were to be run
 
 
 @dataclass
@@ -90,8 +91,11 @@ class Checked:
         return sum(finding.grade == grade for finding in self.findings)
 
 
-def run(file: str, arguments: list[str], quiet: bool = False) -> Checked:
-    """Run a script or a file of tests; with `quiet`, what it prints goes to standard error."""
+def run(file: str, arguments: list[str], quiet: bool = False, schedules: bool = False) -> Checked:
+    """Run a script or a file of tests; with `quiet`, what it prints goes to standard error.
+
+    With `schedules`, every schedule of each launch is run as well.
+    """
     path = as_path(file, "file")
     try:
         is_script = path.suffix == ".py" and path.is_file()
@@ -102,11 +106,13 @@ def run(file: str, arguments: list[str], quiet: bool = False) -> Checked:
     with tempfile.TemporaryDirectory(prefix="ptxlab-check-", ignore_cleanup_errors=True) as folder:
         report = Path(folder) / "launches.jsonl"
         report.touch()
-        how_it_ended, status = _run_in_process(path, arguments, report, quiet)
+        how_it_ended, status = _run_in_process(path, arguments, report, quiet, schedules)
         return _checked(file, report.read_text(encoding="ascii"), how_it_ended, status)
 
 
-def _run_in_process(path: Path, arguments: list[str], report: Path, quiet: bool) -> tuple[str, int]:
+def _run_in_process(
+    path: Path, arguments: list[str], report: Path, quiet: bool, schedules: bool
+) -> tuple[str, int]:
     """Run the file, and what it forks, to the end; what went wrong beside it, and its exit status."""
     # the write end is open as long as a process that was forked from this one lives
     alive, held = os.pipe() if os.name == "posix" else (-1, -1)
@@ -114,6 +120,7 @@ def _run_in_process(path: Path, arguments: list[str], report: Path, quiet: bool)
         "path": str(path),
         "arguments": arguments,
         "report": str(report.resolve()),
+        "schedules": schedules,
         "search": sys.path,
         "held": held,
     }
@@ -226,7 +233,7 @@ def main(settings: dict[str, Any]) -> None:
         if os.getpid() == process:
             report.write("ended", "", failure)
 
-    _record_launches(report)
+    _record_launches(report, settings["schedules"])
     stack = contextlib.ExitStack()  # closed by nothing: threads may launch until the end
     with contextlib.suppress(PtxlabError):
         stack.enter_context(simulating())
@@ -319,7 +326,7 @@ class _Report:
 # -- what a launch gives -------------------------------------------------------------------------------------
 
 
-def _record_launches(report: _Report) -> None:
+def _record_launches(report: _Report, schedules: bool) -> None:
     """From now on launches are simulated, and all simulations reported."""
     original: Callable[..., Result] = Kernel.simulate
 
@@ -328,17 +335,19 @@ def _record_launches(report: _Report) -> None:
         launch = CheckedLaunch(kernel.title, kernel.target, grid, block, place, [], {})
         report.write("begun", key, kernel.title)
         try:
+            if schedules and "schedule" not in options:
+                _run_schedules(kernel, launch, (grid, block, *arguments), options, report)
             result = original(kernel, grid, block, *arguments, **options)
         except PtxlabError as error:
             launch.error = str(error)
             if isinstance(error, HazardError):  # an access out of bounds, a deadlock
-                launch.findings = [_finding(hazard, kernel, place, report) for hazard in error.hazards]
+                launch.findings += [_finding(hazard, kernel, place, report) for hazard in error.hazards]
                 if error.waiting:
                     launch.waiting, launch.picture = error.waiting.json(), str(error.waiting)
             report.write("launch", key, asdict(launch))
             raise
         hazards = (*result.hazards, *result.notes)
-        launch.findings = [_finding(hazard, kernel, place, report) for hazard in hazards]
+        launch.findings += [_finding(hazard, kernel, place, report) for hazard in hazards]
         for line, count in result.conflicts.items():
             sentence = (
                 f"line {line}: {counted(count, 'wavefront')} of shared memory more than without conflicts"
@@ -356,6 +365,24 @@ def _record_launches(report: _Report) -> None:
 
     setattr(Kernel, "simulate", simulate)  # noqa: B010  # mypy refuses the assignment of a method
     setattr(Kernel, "launch", launch_simulated)  # noqa: B010
+
+
+def _run_schedules(
+    kernel: Kernel,
+    launch: CheckedLaunch,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    report: _Report,
+) -> None:
+    """Run every schedule of a launch; a witness is a finding."""
+    same = {name: options[name] for name in ("shared", "cluster", "model") if name in options}
+    found = kernel.check(*arguments, schedules="all", **same)
+    launch.schedules = found.proof or found.bound
+    if found.witness is not None:
+        launch.schedules = "\n".join(["a witness:", *str(found.witness).splitlines()[1:]])
+        line = next((step.line for step in reversed(found.witness.steps) if step.line), 0)
+        where, outcome = _place(kernel, line, launch.place, report), found.witness.outcome
+        launch.findings.append(Finding("hazard", "schedule", outcome, line, where, "every schedule was run"))
 
 
 def _caller(report: _Report) -> tuple[str, int]:

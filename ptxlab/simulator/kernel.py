@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
     from .debug import DebugSession
     from .history.run import Reduction, Run
+    from .schedule import Schedule
+    from .schedules.explore import Schedules
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 _DEFAULT_TARGET = "sm_90a"
@@ -149,6 +151,7 @@ class Kernel(Displayed):
         limit: int | None = None,
         assembled: bool = False,
         heap: int = HEAP_BYTES,
+        schedule: Schedule | None = None,
     ) -> Result:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -172,6 +175,9 @@ class Kernel(Displayed):
 
         `heap` is how many bytes `malloc` may give out, 8 MiB as on a GPU whose `cudaLimitMallocHeapSize`
         nobody has changed. Each launch has a heap of its own, and so has each worker of an executor.
+
+        `schedule` is a witness of `check`: warps, and asynchronous copies, run in that order. Hazards are
+        then only looked for in kernels without asynchronous copies.
 
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
         step. `debug` steps through a launch, forwards and backwards.
@@ -213,10 +219,23 @@ class Kernel(Displayed):
             assembled=as_flag(assembled, "assembled"),
             heap=heap,
         )
-        record(self.debug, (grid, block), arguments, shared=shared, cluster=cluster, model=model)
+        if schedule is not None:
+            setup = self._scheduled(setup, schedule)
+            if executor is not None:
+                raise PtxlabError("a schedule is for one process; leave out the executor")
+        record(
+            self.debug,
+            (grid, block),
+            arguments,
+            shared=shared,
+            cluster=cluster,
+            model=model,
+            schedule=schedule,
+        )
         try:
             if executor is None:
-                setup = replace(setup, resident_blocks=self._resident_blocks(shape, image))
+                if schedule is None:
+                    setup = replace(setup, resident_blocks=self._resident_blocks(shape, image))
                 outcome = simulate(image, setup, observers, show)
             elif observers:
                 raise PtxlabError("observers follow blocks that run in this process; leave out the executor")
@@ -253,6 +272,7 @@ class Kernel(Displayed):
         shared: int = 0,
         cluster: int | tuple[int, ...] | None = None,
         model: str | None = None,
+        schedule: Schedule | None = None,
     ) -> DebugSession:
         """Step through a launch, forwards and backwards, and ask what is where; see `simulate`.
 
@@ -273,7 +293,62 @@ class Kernel(Displayed):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         resident_blocks = self._resident_blocks(shape, image)
         setup = replace(setup, model=model, resident_blocks=resident_blocks)
+        if schedule is not None:
+            setup = self._scheduled(setup, schedule)
         return DebugSession(self, image, setup)
+
+    def check(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        schedules: str = "all",
+        shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
+        model: str | None = None,
+        seconds: float = 60,
+    ) -> Schedules:
+        """Run every schedule of a launch: does another order give other bytes, or hang?
+
+        The arguments are those of `simulate`; arrays stay as they are. Schedules that differ only in turns
+        that commute are one class, which is run once. The result has a `proof`, a `witness` (a schedule for
+        ``simulate(..., schedule=witness)`` and ``debug(..., schedule=witness)``), or a `bound`, where
+        `seconds` were not enough or a hazard is left; it is true if it is a proof.
+
+        >>> import numpy as np, ptxlab
+        >>> text = '__global__ void last(int* x) { if (threadIdx.x % 32 == 0) *x = threadIdx.x / 32; }'
+        >>> print(ptxlab.kernel(text).check(1, 64, np.zeros(1, np.int32)).witness)
+        in this order argument 1[0] is 0, in the usual order 1 (1 of 1 elements differ)
+          warp 1: ptxlab.cu:1 (st.global.u32)
+          warp 0: ptxlab.cu:1 (st.global.u32)
+        """
+        from .schedules.explore import Explorer
+
+        shape = as_launch(self.function, grid, block, shared, cluster)
+        image, setup = self._prepared(shape, arguments)
+        if schedules != "all":
+            raise PtxlabError(f"schedules={quoted(schedules)}: it is 'all'")
+        if model is not None and not is_name(model, GENERATIONS):
+            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
+        if not is_a(seconds, int, float) or not 0 < seconds < float("inf"):
+            raise PtxlabError(f"seconds={quoted(seconds)}: it is a number above 0")
+        variables = tuple(image.shared_variables(shape.shared))
+        report = HazardLog(
+            self.source, False, variables, self.source is self.ptx, self.language, self._remark
+        )
+        setup = replace(setup, model=model, report=report)
+        return Explorer(self.title, image, setup, seconds).explore()
+
+    def _scheduled(self, setup: Setup, schedule: Schedule) -> Setup:
+        """The launch in the order of a schedule."""
+        from .schedule import Schedule
+        from .scheduled_machine import is_copy
+
+        if not isinstance(schedule, Schedule):
+            raise PtxlabError(f"schedule={quoted(schedule)}: it is the witness of Kernel.check")
+        copies = any(is_copy(instruction) for instruction in self.module.instructions)
+        report = None if copies else setup.report
+        return replace(setup, schedule=schedule, report=report, resident_blocks=None)
 
     def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[ModuleImage, Setup]:
         """The module, and a launch of it with these arguments."""

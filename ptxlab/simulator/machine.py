@@ -653,6 +653,10 @@ class Machine:
             self._probe = self.memory.probe = Probe(frame, origin, threads, self.clock) if is_due else None
         return None
 
+    def live_probes(self) -> list[Probe]:
+        """The probes of loops that spin, or may."""
+        return [probe for _, probe in self._spinning] + ([] if self._probe is None else [self._probe])
+
     def _wake_spinning(self) -> None:
         """Let spinning threads go on, if something that they read has changed."""
         self._seen_writes = self.memory.writes

@@ -36,6 +36,8 @@ from .launch_threads import Batch, LaunchGrid
 from .machine import Launch, Machine, Program
 from .module_image import ModuleImage, address_behind
 from .result import Counts, Executed, Limit, Products
+from .schedule import Agent, Schedule
+from .scheduled_machine import Listener, ScheduledMachine
 from .traffic import Touched, Traffic
 from .warp_trace import WarpTrace
 
@@ -65,6 +67,7 @@ class Setup:
     resident_blocks: ResidentBlocks | None = None
     assembled: bool = False  # as `Launch.assembled`
     heap: int = HEAP_BYTES  # bytes that malloc gives out
+    schedule: Schedule | None = None  # in which warps run one by one
 
 
 @dataclass
@@ -202,12 +205,23 @@ class Run:
         launch, grid = self.launch, self._setup.grid
         if launch.next_block >= launch.last_block:
             return None
+        if self._setup.schedule is not None:
+            return self.scheduled_machine(self._setup.schedule, self._setup.schedule.agents)
         size = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.blocks_may_wait)
         if launch.cancels:
             size = min(size, self._cancelling_blocks)
         start = launch.next_block
         launch.next_block = min(start + size, launch.last_block)
         return Machine(launch, Batch(grid, grid.block_numbers(start, launch.next_block)), executed)
+
+    def scheduled_machine(
+        self, schedule: Schedule, agents: Sequence[Agent], listener: Listener | None = None
+    ) -> ScheduledMachine:
+        """A machine for all blocks at once, whose warps run in the order of a schedule."""
+        grid, launch = self._setup.grid, self.launch
+        launch.next_block = launch.last_block = grid.block_count
+        batch = Batch(grid, grid.block_numbers(0, grid.block_count))
+        return ScheduledMachine(launch, batch, schedule.stops, agents, listener)
 
     def chosen(self, numbers: NDArray[np.int64]) -> None:
         """Run some blocks, whole clusters, by their numbers."""

@@ -360,3 +360,17 @@ def test_tests_are_run_by_pytest(script) -> None:
         data = json.loads(done.stdout)
         assert (done.returncode, len(data["launches"]), data["bank conflicts"]) == (status, 1, 2)
         assert data["failure"] == ("pytest left with status 1" if status else "")
+
+
+def test_every_schedule_of_each_launch(script, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "import numpy as np, ptxlab\n"
+        "source = '__global__ void last(int* x) { if (threadIdx.x % 32 == 0) x[WORD] = threadIdx.x / 32; }'\n"
+        "ptxlab.kernel(source).simulate(1, 64, np.zeros(2, np.int32))\n"
+    )
+    proven = text.replace("WORD", "threadIdx.x / 32")
+    assert main(["check", script(proven), "--schedules", "all"]) == 0
+    assert "schedules: all schedules of this launch are one class" in capsys.readouterr().out
+    assert main(["check", script(text.replace("WORD", "0")), "--schedules", "all", "--json"]) == 1
+    (launch,) = json.loads(capsys.readouterr().out)["launches"]
+    assert "schedule" in {finding["kind"] for finding in launch["findings"]}

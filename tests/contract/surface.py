@@ -183,6 +183,15 @@ def _top() -> Iterator[Call]:
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, model="sm_90",
     )  # fmt: skip
+    yield call(
+        "Kernel.check",
+        lambda grid, block, out, x, schedules, shared, cluster, model, seconds: kernel.check(
+            grid, block, out, x, schedules=schedules, shared=shared, cluster=cluster, model=model,
+            seconds=seconds,
+        ),
+        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, schedules="all", shared=16,
+        cluster=2, model="sm_90", seconds=10,
+    )  # fmt: skip
     place = _folder() / "launch.json"
     profile = ptxlab.kernel(_KERNEL).profile(1, 32)
     yield call("Profile.perfetto", profile.perfetto, path=str(place))

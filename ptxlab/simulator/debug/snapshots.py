@@ -134,10 +134,9 @@ class Snapshot:
             snapshot.frames.append((frame, _frame_state(frame)))
             frames += frame.children.values()
         memory, heap = machine.memory, machine.memory.heap
-        probes = [probe for _, probe in machine._spinning] + [machine._probe]
         objects: list[object] = [
             machine, machine.barriers, machine.cluster_barriers, machine.register_pool, machine._bypassing,
-            memory, heap, machine.launch, output, *(probe for probe in probes if probe is not None),
+            memory, heap, machine.launch, output, *machine.live_probes(),
         ]  # fmt: skip
         if machine.tensor_memory is not None:
             objects.append(machine.tensor_memory)
