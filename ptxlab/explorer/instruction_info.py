@@ -13,7 +13,7 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
-from ..numerics.rules.base import zero_columns
+from ..numerics.rules.base import negated, zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
 from ..views.colour_keys import WARP_TINTS, bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
@@ -41,6 +41,8 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
         "scale_blocks": ins.scale_vec or 0,
+        "product_sign": -1 if negated(state.operation) else 1,
+        "scale_of_c": _scale_of_c(state),
         **_accumulator(state),
         **_stacked_products(state),
         "matrices": {name: _matrix_info(state, name) for name in state.operation.names},
@@ -63,6 +65,12 @@ def _accumulator(state: ExplorerState) -> dict[str, str]:
     modifiers = state.operation.modifiers
     adds = modifiers.scale_d and modifiers.enable_input_d
     return {"accumulator": "D" if adds else ""} if _accumulates_in_place(state.ins) else {}
+
+
+def _scale_of_c(state: ExplorerState) -> float:
+    """What C is multiplied by before products are added to it."""
+    modifiers = state.operation.modifiers
+    return 2.0**-modifiers.scale_input_d if modifiers.scale_d and modifiers.enable_input_d else 0.0
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import PtxlabError, counted
 from ..isa.dtypes import dtype
 from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
-from ..numerics.steps import Number, Step, Term, Trace
+from ..numerics.steps import Number, Step, Term, Trace, add_up, leading
 from ..numerics.trace import DivergencePlace, find_divergence
 from ..views import Grid, Picture
 from ..views.trace_picture import row_of
@@ -31,20 +32,18 @@ from .parse_cell import format_value
 from .product_document import GPU
 from .state import ExplorerState
 
-#: Terms that an operation takes over from the one before it.
-_CARRIED_OVER = ("zero", "sum")
-_SIGNS = {-1: "−", 0: " ", 1: " "}
+#: Terms that an operation takes over from those before it.
+_CARRIED_OVER = ("zero", "sum", "group")
 
 
 def dot_product_steps(
     state: ExplorerState, trace: Trace, other: Trace | None = None, with_bits: bool = True
 ) -> dict[str, Any]:
-    """The column of B, a summary, and the steps of the sum; with another chip's trace, where they diverge.
+    """The column of B, a summary, the steps of the sum and its `bits`; with another chip's trace, of both.
 
     A step has a `role` (C, align, term, round), the first and last `k` that it covers, if any, the hardware's
-    `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. For an aligned term,
-    `bits` are its kept bits, its lost bits, and those of the sum so far; they may be left out. The step at
-    which two chips diverge has `parts` and says how.
+    `operation`, a sentence as `text`, and the `name` of its term. Sums so far are exact: what the hardware
+    cuts off is in the `bits` (see `bit_bars`), which may be left out. `apart` says where two chips diverge.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -53,8 +52,7 @@ def dot_product_steps(
     ...     SetValues(name, np.full(state.operation.operand(name).shape, value)).apply(state)
     >>> steps = dot_product_steps(state, state.trace(9, 3))["steps"]
     >>> print(steps[0]["text"])
-    aligned to 2^0, the largest exponent: what is below 2^-25 falls off; then all are added at once, \
-here one by one
+    aligned to 2^0, the largest exponent: what is below 2^-25 falls off; then all are added at once
     >>> steps[3]["k"], steps[3]["text"]
     ([1, 1], 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4')
     >>> steps[-1]["text"]
@@ -64,51 +62,46 @@ here one by one
     >>> SetValues("A", A).apply(state)
     >>> SetValues("C", np.zeros((16, 8))).apply(state)
     >>> both = (state.trace(9, 3, chip) for chip in ("sm_90", "sm_80"))
-    >>> divergent_step = next(step for step in dot_product_steps(state, *both)["steps"] if "parts" in step)
-    >>> divergent_step["k"], divergent_step["text"].split(". They ")[1]
-    ([2, 2], 'diverge at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
-sm_80 cuts below 2^-13 and keeps 0')
+    >>> print(dot_product_steps(state, *both)["apart"])
+    They diverge at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
+sm_80 cuts below 2^-13 and keeps 0
     """
-    divergence = None if other is None else find_divergence(trace, other)
-    place = None if divergence is None else divergence.places[0]
     steps: list[dict[str, Any]] = []
-    divergent_step: dict[str, Any] | None = None
-    for position, step in enumerate(trace.steps):
+    exact: Number = Fraction(0)
+    for step in trace.steps:
         operation = step_name(trace, step)
         if step.operation == "fused sum" and step.top is not None:
             steps.append({"role": "align", "operation": operation, "text": _alignment(step), "name": ""})
-        for index, (term, total) in enumerate(zip(step.terms, step.partial_sums, strict=True)):
-            if term.role not in _CARRIED_OVER:
-                steps.append(
-                    {
-                        "role": "C" if term.role == "C" else "term",
-                        "operation": operation,
-                        "text": f"{_summand(state, trace, term)}, sum so far {decimal(total)}",
-                        "name": term_name(trace, term),
-                        "sum": decimal(total, 5),
-                        **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
-                        **(_bits(step, term, total) if with_bits else {}),
-                    }
-                )
-            if place == DivergencePlace(position, index) and steps:
-                divergent_step = steps[-1]
+        for term in step.terms:
+            if term.role in _CARRIED_OVER:
+                continue
+            exact = add_up((exact, term.value))
+            steps.append(
+                {
+                    "role": "C" if term.role == "C" else "term",
+                    "operation": operation,
+                    "text": f"{_summand(state, trace, term)}, sum so far {decimal(exact)}",
+                    "name": term_name(trace, term),
+                    **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
+                }
+            )
         if step is trace.steps[-1] or step.change != 0:
             sentence = _rounding(trace, step)
             steps.append({"role": "round", "operation": operation, "text": sentence, "name": "D"})
-        if divergent_step is None and place is not None and place.step == position and steps:
-            divergent_step = steps[-1]
-    if divergent_step is not None and other is not None:
-        divergent_step["text"] += f". {divergence_text(trace, other, divergence)}"
-        divergent_step["parts"] = True
     roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
     result = f"D[{trace.row}][{trace.col}] = {result_text(trace.steps[-1])}"
-    return {
+    data: dict[str, Any] = {
         "column_of_b": state.column_of_b(trace.row, trace.col),
         "summary": f"{result} from {trace.accumulator} and {parts}; play or drag",
         "steps": steps,
     }
+    if with_bits:
+        data["bits"] = [bit_bars(chip) for chip in (trace, other) if chip is not None]
+    if other is not None:
+        data["apart"] = divergence_text(trace, other, find_divergence(trace, other))
+    return data
 
 
 def _alignment(step: Step) -> str:
@@ -117,18 +110,62 @@ def _alignment(step: Step) -> str:
     largest = max((term.exponent for term in step.terms if term.exponent is not None), default=None)
     why = "the largest exponent" if largest == step.top else "the least that there is"
     return (
-        f"aligned to 2^{step.top}, {why}: what is below 2^{step.grain} falls off; "
-        "then all are added at once, here one by one"
+        f"aligned to 2^{step.top}, {why}: what is below 2^{step.grain} falls off; then all are added at once"
     )
 
 
-def _bits(step: Step, term: Term, total: Number) -> dict[str, list[str]]:
-    """The bits of an aligned term, kept and lost, and of the sum so far, with signs."""
-    kept, lost = step.bits(term)
-    if not kept:
-        return {}
-    whole = Term("sum", total, step.top, total)
-    return {"bits": [_SIGNS[term.sign] + kept, lost, _SIGNS[whole.sign] + step.bits(whole)[0]]}
+def bit_bars(trace: Trace) -> dict[str, Any]:
+    """Every term and the result of a trace as bars of bits, from the highest bit that is set to the lowest.
+
+    A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; a term also the `last` exponent
+    that is kept, where its step cuts, and the numbers in words; `depth` products are added at a time. `exact` is
+    the exact sum, where that is another.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> A, B = np.zeros((16, 8)), np.full((8, 8), 3)
+    >>> A[0, 0] = -0.5
+    >>> bars = bit_bars(ins.trace(A, B, None, 0, 0))
+    >>> bars["terms"][0]["digits"], bars["terms"][0]["lead"], bars["terms"][0]["factors"]
+    ('11', 0, '-0.5 · 3')
+    >>> bars["result"]
+    {'sign': -1, 'lead': 0, 'digits': '11', 'value': '-1.5'}
+    """
+    final = trace.steps[-1]
+    generation = GENERATIONS.get(trace.chip, "")
+    terms = []
+    for number, step in enumerate(trace.steps):
+        for term in step.terms:
+            if term.role in _CARRIED_OVER or (term.role == "C" and not term.value):
+                continue
+            factors = "" if term.factors is None else " · ".join(map(_factor, term.factors))
+            terms.append(
+                {
+                    **_bar(term.value),
+                    "step": number,
+                    "last": step.grain if term.exponent is not None else None,
+                    "factors": factors or term_name(trace, term),
+                }
+            )
+    return {
+        "chip": f"{trace.chip} {generation}".strip(),
+        "depth": max(len(step.k) for step in trace.steps),
+        "terms": terms,
+        "result": _bar(final.value) | {"value": result_text(final)},
+        "exact": decimal(trace.exact) if trace.error else "",
+    }
+
+
+def _bar(value: Number) -> dict[str, Any]:
+    if not isinstance(value, Fraction) or not value:
+        return {"sign": 0, "lead": 0, "digits": "", "value": decimal(value)}
+    digits = f"{abs(value.numerator):b}".rstrip("0")
+    return {
+        "sign": -1 if value < 0 else 1,
+        "lead": leading(value),
+        "digits": digits,
+        "value": decimal(value),
+    }
 
 
 def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str]:
@@ -143,9 +180,6 @@ def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str
 
 
 def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
-    kept = ""
-    if term.kept != term.value and term.value == term.value:
-        kept = f", of which {decimal(term.kept)} is kept"
     if term.role != "product" or term.factors is None:
         name = term_name(trace, term)
         if term.role == "C":
@@ -153,13 +187,13 @@ def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
         if state.ins.scale_vec and term.k:
             names, numbers = _scale_factors(state, trace, term.k[0])
             name = f"products of {name}, times {names} ({numbers})"
-        return f"{name} = {decimal(term.value)}{kept}"
+        return f"{name} = {decimal(term.value)}"
     k, (factor_a, factor_b) = term.k[0], term.factors
     operator = {"xor": "xor", "and": "and"}.get(state.ins.bit_op or "", "·")
     names, numbers = (f" · {text}" if text else "" for text in _scale_factors(state, trace, k))
     elements = f"A[{term.row}][{k}] {operator} B[{k}][{term.column}]{names}"
     factors = f"{_factor(factor_a)} {operator} {_factor(factor_b)}{numbers}"
-    return f"k = {k}: {elements} = {factors} = {decimal(term.value)}{kept}"
+    return f"k = {k}: {elements} = {factors} = {decimal(term.value)}"
 
 
 def result_text(step: Step) -> str:

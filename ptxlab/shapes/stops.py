@@ -30,6 +30,7 @@ from ..views.labels import index_range
 
 _SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
 _INPUTS = ("A", "B", "E", "SFA", "SFB")
+_F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")  # the types of .kind::f8f6f4
 #: Text, form of an answer, and right pairs of numbers.
 PairQuestion = tuple[str, str, tuple[tuple[int, int], ...]]
 
@@ -137,6 +138,22 @@ class Stop:
         order = f" {orders[1]}.{orders[2]}" if orders and self.walk == "mma" else ""
         scaled = f" {form.kind} {form.scale_vec}X{' sparse' if form.sparse else ''}" if form.scale_vec else ""
         return f"{form.shape} {types} → {form.operand('D').dtype.name}{order}{scaled}"
+
+    @property
+    def group(self) -> str:
+        """Stops beside each other with the same group have their name once: the type, the kind, the family.
+
+        >>> list(dict.fromkeys(stop.group for stop in stops("mma")))
+        ['f64', 'tf32', 'f16', 's8', 'f8f6f4', 's4', 'b1']
+        """
+        form = self.form
+        if form.family in CONTROL_FAMILIES:
+            return "others"
+        if not isinstance(form, Instruction):
+            return re.sub(r"^tcgen05\.", "", form.family)
+        if form.scale_vec:
+            return str(form.kind)
+        return "f8f6f4" if form.a_type in _F8F6F4 or form.b_type in _F8F6F4 else form.a_type
 
     @property
     def in_registers(self) -> dict[str, Operand]:

@@ -176,7 +176,12 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             **_facts(self.stop),
             "verdict": self.verdict,
             "stops": [
-                {"title": stop.title, "done": stop.name in right, "images": _images(stop)}
+                {
+                    "title": stop.title,
+                    "group": stop.group,
+                    "done": stop.name in right,
+                    "images": _images(stop),
+                }
                 for stop in self.stops
             ],
         }
@@ -224,6 +229,7 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
     return {
         **_facts(stop),
         "name": stop.name,
+        "group": stop.group,
         "code": f"import ptxlab\n{_call(stop)}",
         "fragments": _fragments(stop),
         "images": _images(stop),

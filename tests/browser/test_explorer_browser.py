@@ -1119,7 +1119,9 @@ def test_the_timeline_names_its_parts_in_full(python: Any, page: Any) -> None:
     show(python, page, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     python("ex.selection = 'D', 9, 3")
     names = page.locator(".ptx-part-name")
-    expect(names).to_have_text(["compressed A", "metadata", "B", "sum of D[9][3]", "round", "D out"])
+    expect(names).to_have_text(
+        ["compressed A", "metadata", "B", "along K", "sum of D[9][3]", "round", "D out"]
+    )
     assert (
         names.evaluate_all("nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth).length") == 0
     )
@@ -1161,29 +1163,28 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     along = page.locator(".ptx-part-name", has_text="along K")
     assert "for each k, column k of A times row k of B" in along.get_attribute("title")
     along.click()
-    assert text.inner_text().startswith("k = 0: a column of A times a row of B, 16 × 8 products for each k")
-
-    # of a cell of D: what is aligned, C, products; Escape goes back
-    screen.click("D", 9, 3)
-    expect(text).to_have_text("D[9][3] = 13 from C and 8 products; play or drag")
+    assert text.inner_text() == "every sum begins with C"
     slider.focus()
     page.keyboard.press("ArrowRight")
-    assert text.inner_text().startswith("aligned to 2^0, the largest exponent: what is below 2^-25 falls off")
-    page.keyboard.press("ArrowRight")
-    assert text.inner_text() == "C[9][3] = 1, sum so far 1"
-    press(page, "ArrowRight", "ArrowRight")
-    assert text.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
+    assert text.inner_text().startswith("k = 0: a column of A times a row of B, 16 × 8 products for each k")
+
+    # a cell of D that is selected is followed from there; its sum stands in the cell and in the register
+    screen.click("D", 9, 3)
+    expect(text).to_have_text("k = 0: A[9][0] · B[0][3] = 0.5 · 3 = 1.5, sum so far 2.5")
     assert strip.locator(".ptx-timeline-operation").inner_text() == "fused sum"
-    bits = page.locator(".ptx-sum-bits").inner_text().split()
-    assert bits == ["term", "011" + 24 * "0", "sum", "100" + 25 * "0"]
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert text.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
+    assert page.evaluate("document.querySelector('.ptx-explorer').numbers('D')[9 * 8 + 3]") == "4"
     before = page.locator("[data-pane=B]").screenshot()
     page.keyboard.press("ArrowRight")
     until(lambda: page.locator("[data-pane=B]").screenshot() != before, page, "the mark moves on")
     page.keyboard.press("Escape")
     assert strip.get_attribute("data-at") == "0"
+    expect(text).to_have_text("D[9][3] = 13 from C and 8 products; play or drag")
 
     # playing: to the end, or until it is told to pause; an edit keeps the place
-    page.locator(".ptx-part-name", has_text="sum of").click()
+    page.locator(".ptx-part-name", has_text="along K").click()
     start = int(strip.get_attribute("data-at") or 0)
     page.get_by_role("button", name="play the instruction").click()
     page.wait_for_function(f"node => Number(node.dataset.at) >= {start + 3}", arg=strip.element_handle())
@@ -1191,28 +1192,36 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     at = strip.get_attribute("data-at")
     page.wait_for_timeout(1100)
     assert strip.get_attribute("data-at") == at
+    earlier = text.inner_text()
     screen.type("A", 9, 0, "2")
     page.wait_for_function(
-        "node => node.innerText.includes('sum so far ') && !node.innerText.includes('sum so far 4')",
-        arg=text.element_handle(),
+        "([node, earlier]) => node.innerText.includes('sum so far ') && node.innerText !== earlier",
+        arg=[text.element_handle(), earlier],
     )
     assert strip.get_attribute("data-at") == at
+    page.locator(".ptx-part-name", has_text="sum of").click()
+    assert text.inner_text() == "D[9][3]: 9 terms, each a sign and a few bits"
+    slider.press("ArrowRight")
+    assert text.inner_text().startswith("aligned to 2^2, the largest exponent: what is below 2^-23 falls off")
+    slider.press("ArrowRight")
+    assert text.inner_text() == "nothing hangs over: no bit falls off"
+    assert page.locator(".ptx-story").is_visible() and page.locator("[data-pane=D]").is_hidden()
     page.locator(".ptx-part-name", has_text="round").click()
     expect(text).to_have_text("D[9][3] = 17.5, exact: 0x418c0000")
     page.get_by_role("button", name="play the instruction").click()
     expect(text).to_contain_text("columns 1, 3, 5, 7, is left in register 3 of every lane", timeout=15_000)
     page.get_by_role("button", name="play the instruction").wait_for()
+    assert page.locator(".ptx-story").count() == 0 and page.locator("[data-pane=D]").is_visible()
 
 
 def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> None:
-    """With another chip to compare with, the step at which the two part has a name on the timeline."""
+    """With another chip to compare with, the same element of that chip is the last of the close-up."""
     show(python, page, F16)
     python("A = np.zeros((16, 8)); A[9, :3] = 1024, -1024, 2.0**-15; ex.C = np.zeros((16, 8))")
     python("ex.A = A; ex.B = np.ones((8, 8)); ex.against = 'sm_80'")
     screen.click("D", 9, 3)
     part = page.locator(".ptx-part-name", has_text="chips part")
     part.click()
-    expect(page.locator(".ptx-timeline-text")).to_contain_text("k = 2: A[9][2] · B[2][3]")
     expect(page.locator(".ptx-timeline-text")).to_contain_text("They diverge at A[9][2] B[2][3]: sm_90 keeps")
     page.keyboard.press("Escape")
     python("ex.against = None")

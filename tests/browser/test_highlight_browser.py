@@ -406,7 +406,7 @@ CORNER = """([pane, name, row, column]) => {
     const at = [(cell.x - box.left + by) * ratio, (cell.y - box.top + by) * ratio];
     return [...canvas.getContext("2d").getImageData(...at, 1, 1).data];
   };
-  return [-1.5, 2].map(pixel).find(([, , , alpha]) => alpha === 255) ?? pixel(-1.5);
+  return [-3.5, 2].map(pixel).find(([, , , alpha]) => alpha === 255) ?? pixel(-3.5);
 }"""
 INSIDE = """([pane, row, column]) => {
   const root = document.querySelector(".ptx-explorer");
@@ -430,7 +430,6 @@ def test_marks_of_the_timeline(page: Any, folder: Path) -> None:
         assert node.evaluate("n => n.scrollWidth > n.clientWidth + 9 || n.scrollHeight > n.clientHeight + 9")
     slider = page.get_by_label("timeline", exact=True)
     slider.focus()
-    page.keyboard.press("ArrowRight")  # C
     for step in range(64):
         page.keyboard.press("ArrowRight")
         if step % 5 == 3:  # and the last

@@ -178,7 +178,7 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
     page.mouse.click(*screen.middle("D", 3, 0))
     page.wait_for_selector(".ptx-timeline-text:text('D[3][0] = 112 from C')")  # Python has sent its steps
     page.get_by_label("timeline", exact=True).focus()
-    for _ in range(5):
+    for _ in range(48):
         page.keyboard.press("ArrowRight")
     assert (
         page.locator(".ptx-timeline-text").inner_text()

@@ -684,11 +684,12 @@ def test_a_cut_is_told_where_it_happens() -> None:
     ex.view.selected = {"name": "D", "row": 0, "column": 0}
     align, _, term, *_ = ex.view.trace["dot_product"]["steps"]
     assert align["text"].startswith("aligned to 2^10, the largest exponent: what is below 2^-15 falls off")
-    assert term["text"].endswith(
-        "= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024"
-    )
-    kept, lost, total = term["bits"]  # from the sign and 2^11 to 2^-15, and what is lost: 2^-17
-    assert (kept, lost, total) == (" " + 27 * "0", "01", " 01" + 25 * "0")
+    assert term["text"].endswith("= 6.10352e-05 · 0.125 = 7.62939453e-06, sum so far 1024.00001")  # exactly
+    (bits,) = ex.view.trace["dot_product"]["bits"]
+    first, product = bits["terms"][:2]
+    assert (first["factors"], first["digits"], first["lead"], first["last"]) == ("C", "1", 10, -15)
+    assert (product["digits"], product["lead"], product["last"]) == ("1", -17, -15)  # all of it is lost
+    assert (bits["result"]["digits"], bits["result"]["value"], bits["exact"]) == ("1", "1024", "1024.00001")
 
 
 def test_sums_that_are_not_finite_are_not_aligned_to_anything() -> None:

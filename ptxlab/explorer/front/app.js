@@ -111,6 +111,9 @@ export class App {
       revealCell: (/** @type {Name} */ name, /** @type {number} */ row, /** @type {number} */ column) =>
         scene.reveal([{ name, row, column }]),
       headings: () => scene.panes.map((pane) => pane.headings()),
+      numbers: (/** @type {Name} */ name) => Array.from(this.content.matrices[name].values, String),
+      moving: () => this.timeline.story.moving,
+      isEmpty: (/** @type {Name} */ name) => Boolean(this.content.matrices[name].unknown),
       wordRect: (/** @type {number} */ lane, /** @type {number} */ column) =>
         tensor.onPage(tensor.placeOf({ lane, column })),
     });
@@ -202,6 +205,7 @@ export class App {
     this.selection.savePending();
     this.pointing.stop();
     this.timeline.pause();
+    this.timeline.story.clear();
     this.forgetTaps();
     this.forgetKeys();
     this.flights.stop();
@@ -229,6 +233,8 @@ export class App {
     const instruction = this.model.get("instruction");
     if (!instruction?.matrices) return;
     const { content } = this;
+    const { story } = this.timeline;
+    const [places, paneKey] = [instruction === content.instruction ? null : story.places(), this.paneKey];
     content.instruction = instruction;
     if (!this.root.isConnected) return;
     const before = { ...content.matrices };
@@ -252,6 +258,7 @@ export class App {
     this.quiz.readFromModel();
     this.quiz.showStart();
     this.header.nameBox.suggest();
+    if (places && paneKey !== this.paneKey) story.morph(places);
   }
 
   // Another selector reads the metadata of other lanes of each four: where the chosen lane supplied it, the one

@@ -76,7 +76,12 @@ class SavedWalkPage extends PageModel {
   /** @param {number} number @param {WalkShown["verdict"]} verdict @returns {WalkShown} */
   shownAt(number, verdict = {}) {
     const { walk, stops } = this.saved;
-    const map = stops.map(({ name, title, images }) => ({ title, images, done: this.answered.has(name) }));
+    const map = stops.map(({ name, title, group, images }) => ({
+      title,
+      group,
+      images,
+      done: this.answered.has(name),
+    }));
     return { ...stops[number], walk, number, verdict, stops: map };
   }
 

@@ -147,6 +147,9 @@ interface InstructionInfo {
   chunk: number;
   kept: number;
   scale_blocks: number;
+  /** Of every product, and what C is multiplied by. */
+  product_sign: 1 | -1;
+  scale_of_c: number;
   /** What wgmma and tcgen05.mma, which have no C, add: "D", or "" if nothing. */
   accumulator?: string;
   column_of_b?: DataView;
@@ -281,6 +284,10 @@ interface MatrixValues {
   codes: Codes;
   // of sparse A: where each cell of one form is in the other, dense or compressed
   counterpart: Int32Array | null;
+  /** Of D while it is played: D as it is in the end, how deep its colours are, and cells that its type cannot hold. */
+  whole?: Matrix;
+  deep?: number;
+  beyond?: Uint8Array;
 }
 
 type Matrix = Basics & MatrixValues & Maps & (Compared | Alone);
@@ -384,6 +391,8 @@ type LayerStyle = {
   letters: number;
   /** Whether anything is written; the gap between cells, and before the right edge of one. */
   digits: boolean;
+  /** How deep the colours are. */
+  deep: number;
   /** Whether numbers have fewer digits than usual, so that they fit. */
   isRounded: boolean;
   inset: number;
@@ -433,20 +442,28 @@ interface Refusal {
 
 // -- why a cell of D has its bits: stepper.py and serialise.py --
 
-/** A step of a sum; `bits` of a term are those that are kept, those that are lost, and those of the sum. */
+/** A step of a sum. */
 type SumStep = {
   role: "C" | "align" | "term" | "round";
   k?: [first: number, last: number];
   operation: string;
   text: string;
   name: string;
-  bits?: [kept: string, lost: string, sum: string];
-  /** The sum after it, as a short number. */
-  sum?: string;
-  /** Whether two chips part here. */
-  parts?: boolean;
 };
-type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
+/** A number as bits, from the highest that is set to the lowest; `lead` is the exponent of the first. */
+type BitBar = { sign: number; lead: number; digits: string; value: string };
+/** A term: the number of its step, and the exponent of the last bit that is kept, where bits are cut off. */
+type BitTerm = BitBar & { step: number; last: number | null; factors: string };
+/** The terms of a sum on one chip, which adds `depth` products at a time; and the exact sum, if it is another. */
+type BitBars = { chip: string; depth: number; terms: BitTerm[]; result: BitBar; exact?: string };
+/** `apart`: where two chips diverge, if two are compared. */
+type DotProduct = {
+  column_of_b: number;
+  summary: string;
+  steps: SumStep[];
+  bits?: BitBars[];
+  apart?: string;
+};
 
 interface Grid {
   title: string;
@@ -540,6 +557,8 @@ interface MemoryMap {
 type TileFlight = { cell: Cell; lane?: number; to?: Cell };
 /** What flies, on the page. */
 type Tile = { from: Place; to: Place; colour: Colour; text: string };
+/** The k whose products are added in a step. */
+type Path = { first: number; last: number };
 /** A state of the instruction: what is said, which cells it is about, what flies, how long it stays. */
 type Frame = {
   text: () => string;
@@ -550,11 +569,28 @@ type Frame = {
   lanes?: number[];
   /** The first register that it is about. */
   register?: { name: Name; register: number };
-  /** Whether D has not been computed yet. */
-  isBefore?: boolean;
+  /** How many k are summed in D by then, -1 before the sum begins; else D is as it is in the end. */
+  summed?: number;
+  path?: Path;
+  /** The step of the close-up. */
+  closeUp?: number;
   /** The step of the memory view's access, or that of the sum. */
   memory?: number;
   step?: SumStep;
+};
+/** Cells of a matrix in the scene; `isOne`: each is a single one. */
+type CellBoxes = { window: Place; cells: { box: Place; index: number; isOne: boolean }[] };
+/** Cells of an instruction, by the lane and element that hold them, and where its matrices are. */
+type PlacedCell = { name: Name; box: Place; colour: Colour; text: string };
+type Places = { cells: Map<string, PlacedCell>; windows: Map<Name, Place> };
+/** The element whose bits are shown, where, over which panes, and what these showed before. */
+type Dive = {
+  row: number;
+  column: number;
+  bits: BitBars[];
+  place: Place;
+  hidden: Pane[];
+  pictures: { pane: Pane; window: Place; picture: OffscreenCanvas }[];
 };
 /** `about`: what happens in it, for its tip. */
 type TimelinePart = { name: string; about: string; frames: Frame[]; isSum?: boolean };
@@ -847,6 +883,8 @@ interface WalkShown {
   verdict: { state?: string; text?: string; answer?: string };
   stops: {
     title: string;
+    /** Stops beside each other have the same type, or are of the same family. */
+    group: string;
     done: boolean;
     images: { name: string; rows: number; columns: number; image: string }[];
   }[];
@@ -883,6 +921,7 @@ interface SavedStop extends Pick<
   "title" | "mnemonic" | "news" | "sharing" | "forms" | "question"
 > {
   name: string;
+  group: string;
   code: string;
   fragments: WalkFragment[];
   images: WalkShown["stops"][number]["images"];

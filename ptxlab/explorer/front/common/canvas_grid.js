@@ -82,12 +82,13 @@ export class CanvasGrid {
     return contextOn(canvas, this.theme.ratio, isEmpty);
   }
 
-  // Draw only beside and below the headings, until the context is restored.
+  // Draw only beside and below the headings, and a little over their edge, until the context is restored.
   /** @param {CanvasRenderingContext2D} context */
-  clip(context) {
+  clip(context, over = 0) {
+    const { head, width, height } = this;
     context.save();
     context.beginPath();
-    context.rect(this.head.left, this.head.top, this.width, this.height);
+    context.rect(head.left - over, head.top - over, width + over, height + over);
     context.clip();
   }
 

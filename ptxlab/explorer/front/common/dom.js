@@ -176,7 +176,7 @@ export function nextTask(call) {
 /** @param {MouseEvent & { pointerType?: string }} event */
 export const isTouch = (event) => event.pointerType === "touch";
 
-/** @param {KeyboardEvent} event */
+/** @param {KeyboardEvent | WheelEvent} event */
 export const hasModifier = (event) => event.ctrlKey || event.metaKey || event.altKey;
 
 export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");

@@ -6,6 +6,8 @@ import { clamp } from "./numbers.js";
 
 // The last value of a slider with parts.
 const LONGEST = 1000;
+// pixels of a wheel's turn for a step
+const TURN = 40;
 
 export class PlaybackBar {
   /** @param {HTMLElement} node @param {PlayerOptions} options */
@@ -40,6 +42,9 @@ export class PlaybackBar {
     this.text = make("output", "ptx-timeline-text", this.words);
     this.slider.addEventListener("input", () => this.jump(this.fromSlider(Number(this.slider.value))));
     this.slider.addEventListener("keydown", (event) => this.press(event));
+    // pixels that the wheel was turned since the last step
+    this.turned = 0;
+    track.addEventListener("wheel", (event) => this.turn(event), { passive: false });
   }
 
   // The last step.
@@ -193,6 +198,19 @@ export class PlaybackBar {
     let best = 0;
     for (let at = 0; at <= this.last; at += 1) if (distance(at) < distance(best)) best = at;
     return best;
+  }
+
+  // Over the slider that has the focus the wheel goes from step to step; elsewhere, and behind the ends, the page scrolls.
+  /** @param {WheelEvent} event */
+  turn(event) {
+    const by = event.deltaY + event.deltaX;
+    const isAtEnd = by > 0 ? this.at >= this.last : this.at <= 0;
+    if (document.activeElement !== this.slider || hasModifier(event) || isAtEnd) return;
+    consume(event);
+    this.turned += by;
+    const steps = Math.trunc(this.turned / TURN);
+    this.turned -= steps * TURN;
+    if (steps) this.jump(this.at + steps);
   }
 
   // To where the next part begins.

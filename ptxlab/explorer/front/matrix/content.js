@@ -73,9 +73,10 @@ export class Content {
     return paint;
   }
 
-  // Letters and lines of a matrix's labels, measured once for what is on the screen.
-  /** @param {Matrix} matrix @returns {LabelSize} */
-  labelSize(matrix) {
+  // Letters and lines of a matrix's labels, measured once for what is on the screen; while it is played, of its end.
+  /** @param {Matrix} shown @returns {LabelSize} */
+  labelSize(shown) {
+    const matrix = shown.whole ?? shown;
     const size = this.labelSizes.get(matrix) ?? labelSize(this.matrices, matrix, this.display("label"));
     this.labelSizes.set(matrix, size);
     return size;

@@ -251,6 +251,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   const shown = inMemory(holder.name, at);
   parts.push(...(shown && holder.byte ? shown : place(holder, at, instruction.lanes)));
   if (matrix.unknown) parts.splice(1, 0, matrix.unknown);
+  else if (matrix.whole) parts.splice(1, 0, "exact so far");
   else if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...masked(instruction, matrix, index, column));
   parts.push(...scaled(matrices, name, row, column));

@@ -141,8 +141,11 @@ const FEWEST_DIGITS = 2;
 const USUAL = 0.85;
 
 // Letters in which most numbers of a matrix can be written with the fewest digits, and those in which all can,
-// if need be with an exponent.
-export const fewestLetters = memoize((/** @type {Matrix} */ matrix) => {
+// if need be with an exponent. While it is played, they are those of its end.
+/** @param {Matrix} matrix */
+export const fewestLetters = (matrix) => fewestLettersOf(matrix.whole ?? matrix);
+
+const fewestLettersOf = memoize((/** @type {Matrix} */ matrix) => {
   const { length } = matrix.values;
   const step = Math.max(1, Math.floor(length / 2048));
   const lengths = /** @type {number[]} */ ([]);
@@ -317,6 +320,7 @@ const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g")) ??
  */
 export function cellLines(matrices, matrix, index, label, letters = Infinity) {
   if (matrix.unknown && label !== "lane") return [""];
+  if (matrix.beyond?.[index] && (label === "hex" || label === "binary")) return ["…"];
   if (label === "hex")
     return split(matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0"), 8);
   if (label === "binary") return split(binary(matrix.codes[index], matrix.bits), matrix.bits === 64 ? 16 : 8);

@@ -118,8 +118,11 @@ export class Pointing {
     return matrix?.lane ? matrix.lane[indexOfCell(matrix, hovered)] : -1;
   }
 
+  // To what is pointed at, or else to the selected cell.
   related() {
     const { quiz, matrices, instruction } = this.content;
-    return quiz.open ? [] : relatedCells(matrices, instruction, this.hovered);
+    const { mark } = this.app.selection;
+    const selected = mark && mark.row2 === undefined ? mark : null;
+    return quiz.open ? [] : relatedCells(matrices, instruction, this.hovered ?? selected);
   }
 }

@@ -140,7 +140,7 @@ function viewOf({ scroller, at, width, height, total }, scene) {
 }
 
 /** @param {Pane} pane */
-function pictureOfPane({ base, overlay, width, height, theme }) {
+export function pictureOfPane({ base, overlay, width, height, theme }) {
   return pictureFrom([base, overlay], { x: GUTTER.left, y: GUTTER.top, width, height }, theme.ratio);
 }
 

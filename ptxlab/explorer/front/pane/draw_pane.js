@@ -27,10 +27,13 @@ import { isTinted } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
 import { filledRange } from "./fill_handle.js";
 
-// How much of the paper's colour is over cells: over those that the timeline does not show, and over D before it
-// is computed.
+// How much of the paper's colour is over cells that the timeline does not show;
 const UNPLAYED = 0.6;
-const UNKNOWN = 0.93;
+// of a k whose products are added, and of those that are still to come
+const ADDED = 0.16;
+const TO_COME = 0.5;
+// colours below this depth are background for text in the page's colour
+const PALE = 0.7;
 // Sizes of digits in pixels. MAX_DIGITS holds while the camera sees all; nearer, digits grow with their cells.
 const MIN_DIGITS = 12.75;
 const MAX_DIGITS = 15;
@@ -42,6 +45,8 @@ export const MIN_LETTER = SMALLEST_TEXT * LETTER;
 // edge of their own; both and the gap between cells are BESIDE_DIGITS.
 export const BESIDE_DIGITS = 4;
 const BEFORE_DIGITS = 2;
+// of brackets around cells at the edges of a pane
+const BESIDE_MARKS = 6;
 const AFTER_DIGITS = 1;
 // the size of a lane's number, and the least height of a block of cells that has one
 export const LANE_NUMBER = 11;
@@ -171,13 +176,14 @@ function layerStyle({ content, scene }, layer) {
     lines,
     high,
     size,
-    letters: most,
+    letters: matrix.whole ? Math.max(most, room) : most, // sums so far may be longer than the last
     digits,
     isRounded: digits && isShort,
     inset,
     pad,
     grey,
-    bits: bitRows(matrix, width, high),
+    deep: matrix.deep ?? 1,
+    bits: matrix.whole ? 0 : bitRows(matrix, width, high),
   };
 }
 
@@ -248,7 +254,8 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     if (digits) {
       const isGhost = countsAsZero(content, matrix, index);
       const plain = isGhost ? ink.faint : ink.text;
-      setFont(context, font, !colour && (isGhost || inlaid) ? plain : text, "right");
+      const isPlain = isGhost || inlaid || style.deep < PALE;
+      setFont(context, font, !colour && isPlain ? plain : text, "right");
       if (bits && !content.quiz.open) drawBits(content, context, matrix, index, place, bits);
       else {
         const lines = cellLines(content.matrices, matrix, index, style.label, style.letters);
@@ -278,14 +285,14 @@ export function drawLayer(pane, context, layer, some, colour = null) {
 
 // How strong the colour of a cell is: pale for what is not stored and, where values are shown, for zeros.
 /** @param {Content} content @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
-function opacityIn(content, matrix, { grey, digits }) {
+function opacityIn(content, matrix, { grey, digits, deep }) {
   const inlaid = isInlaid(matrix.name);
   const fades = !digits && !inlaid && content.display("label") !== "lane";
   return (index) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
     if (matrix.unknown || countsAsZero(content, matrix, index)) return 0.22;
-    if (fades && matrix.values[index] === 0) return 0.5;
-    return inlaid ? 0.4 : 1;
+    if (fades && matrix.values[index] === 0) return 0.5 * deep;
+    return inlaid ? 0.4 : deep;
   };
 }
 
@@ -583,9 +590,10 @@ function marksOf(pane) {
       ...related,
     ]),
     steps: timeline.shown.filter(here),
-    tags: tagsOf(pane),
     progress: timeline.progress,
     isPlayed: Boolean(timeline.current),
+    isPath: Boolean(timeline.current?.path),
+    isCloseUp: timeline.current?.closeUp !== undefined,
     quiz: Object.entries(content.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: mark && here(mark) ? selection.range() : null,
@@ -619,16 +627,20 @@ export function drawPaneMarks(pane) {
   if (marked === pane.marked) return;
   pane.marked = marked;
   const context = pane.contextOf(pane.overlay);
-  pane.clip(context);
+  pane.clip(context, BESIDE_MARKS);
   spotlight(pane, context, marks.lane);
-  if (marks.isPlayed && !marks.hovered) dimUnplayed(pane, context, marks.steps);
+  if (marks.isPlayed && !marks.isPath && !marks.hovered) dimUnplayed(pane, context, marks.steps);
   outlineLanes(pane, context, marks);
   for (const { x, y, width, height } of pane.warpNames) context.clearRect(x, y, width, height);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   for (const mark of marks.related.flatMap(partsApart))
     boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
-  marks.steps.forEach((_, index) => bracketAround(pane, context, marks.steps, index));
-  for (const tag of marks.tags) drawValueTag(pane, context, tag);
+  const first = marks.steps.find(({ name }) => name === pane.names[0] && name !== "D");
+  if (marks.isPath && first) drawPath(pane, context, first);
+  marks.steps.forEach((mark, index) => {
+    if (!marks.isCloseUp && (!marks.isPath || isFactor(pane, mark)))
+      bracketAround(pane, context, marks.steps, index);
+  });
   drawQuizMarks(pane, context, marks.quiz);
   if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
   if (marks.nibble) boxAround(pane, context, marks.nibble, { colour: ink.brand, line: 2, halo: 4 });
@@ -703,13 +715,11 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
   strokeBox(context, box, colour, line, dash);
 }
 
-// Everything but what the timeline shows; D before it is computed, too.
+// Everything but what the timeline shows.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks */
 function dimUnplayed(pane, context, marks) {
-  const isBefore = pane.has("D") && pane.timeline.current?.isBefore;
   const all = { x: GUTTER.left, y: GUTTER.top, width: pane.width, height: pane.height };
-  fillBox(context, all, pane.theme.ink.paper, isBefore ? UNKNOWN : UNPLAYED);
-  if (isBefore) return;
+  fillBox(context, all, pane.theme.ink.paper, UNPLAYED);
   context.save();
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   marks.forEach((mark, index) => {
@@ -718,6 +728,38 @@ function dimUnplayed(pane, context, marks) {
       context.clearRect(x, y, width, height);
   });
   context.restore();
+}
+
+// Whether a mark is in one row of A or one column of B.
+/** @param {Pane} pane @param {Mark} mark */
+const isFactor = ({ axes }, { row, column, row2 = row, column2 = column }) =>
+  axes[0] === "kOfA" ? row2 === row : axes[1] === "kOfB" && column2 === column;
+
+// The way along k: columns of A and rows of B whose products are in D, the one that is multiplied, and those to come.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark */
+function drawPath(pane, context, mark) {
+  const { ink } = pane.theme;
+  const place = pane.placeOf(mark);
+  const { x, y, width, height } = place;
+  const isAcross = pane.axes[0] === "kOfA";
+  const far = isAcross ? x + width : y + height;
+  const { total } = pane;
+  const [added, left] = isAcross
+    ? [
+        { x: 0, y: 0, width: x, height: total.height },
+        { x: far, y: 0, width: total.width - far, height: total.height },
+      ]
+    : [
+        { x: 0, y: 0, width: total.width, height: y },
+        { x: 0, y: far, width: total.width, height: total.height - far },
+      ];
+  fillBox(context, added, ink.brand, ADDED);
+  fillBox(context, left, ink.paper, TO_COME);
+  // outside of its cells: no digit is below it
+  const line = clamp((isAcross ? width : height) / 5, 1, 2.5);
+  const around = { x: x - line, y: y - line, width: width + line, height: height + line };
+  strokeBox(context, around, ink.paper, 2 * line);
+  strokeBox(context, around, ink.step, line);
 }
 
 // Cells between which others stand, nibbles or scale factors, are lit without those.
@@ -731,47 +773,6 @@ function partsOfMark(pane, { name, row, column, row2 = row, column2 = column }, 
     parts.push(pane.placeOf({ name, row, row2, column: first, column2: last }));
   }
   return parts;
-}
-
-// The numbers of the cells that a step of a sum is about, where cells are too small for them; in D the sum
-// so far.
-/** @param {Pane} pane @returns {(Cell & { text: string })[]} */
-function tagsOf(pane) {
-  const { timeline } = pane;
-  const { matrices } = pane.content;
-  const step = timeline.current?.step;
-  if (!step || step.role === "align") return [];
-  const tags = [];
-  for (const { name, row, column, row2 = row, column2 = column } of timeline.shown) {
-    if (!pane.has(name) || row !== row2 || column !== column2 || name === "E") continue;
-    const text = name === "D" && step.sum ? step.sum : "";
-    if (!text && pane.layer(name).digits) continue;
-    tags.push({
-      name,
-      row,
-      column,
-      text: text || cellText(matrices[name], row * matrices[name].columns + column, 7),
-    });
-  }
-  return tags;
-}
-
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Cell & { text: string }} tag */
-function drawValueTag(pane, context, { name, row, column, text }) {
-  const { ink } = pane.theme;
-  const { x, y, width, height } = pane.rect(name, row, column);
-  const wide = Math.max(width - 2, text.length * MIN_DIGITS * LETTER + 6);
-  const high = Math.max(height - 2, MIN_DIGITS + 5);
-  const left = clamp(
-    x + (width - wide) / 2,
-    pane.at.x + 1,
-    Math.max(pane.at.x + 1, pane.at.x + pane.width - wide - 1),
-  );
-  const box = { x: left, y: y + (height - high) / 2, width: wide, height: high };
-  fillBox(context, box, ink.paper);
-  strokeBox(context, box, ink.step, 1.5);
-  setFont(context, `bold ${MIN_DIGITS}px ${ink.mono}`, ink.text);
-  context.fillText(text, box.x + wide / 2, box.y + high / 2);
 }
 
 // Where a mark of the timeline is, on its way from where it was.
@@ -790,10 +791,11 @@ function easedPlace(pane, marks, index) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks @param {number} index */
 function bracketAround(pane, context, marks, index) {
   const place = easedPlace(pane, marks, index);
-  const { x: leftmost, y: topmost } = pane.at; // at the edges of the pane they stand inside
-  const [left, top] = [Math.max(place.x - 1.5, leftmost + 2), Math.max(place.y - 1.5, topmost + 2)];
-  const right = Math.min(place.x + place.width + 0.5, leftmost + pane.width - 2);
-  const bottom = Math.min(place.y + place.height + 0.5, topmost + pane.height - 2);
+  const { x: leftmost, y: topmost } = pane.at; // where the pane is scrolled they stand at its edges
+  // outside of the cells: no digit is below it
+  const [left, top] = [Math.max(place.x - 3.5, leftmost - 3.5), Math.max(place.y - 3.5, topmost - 3.5)];
+  const right = Math.min(place.x + place.width + 2.5, leftmost + pane.width - 2);
+  const bottom = Math.min(place.y + place.height + 2.5, topmost + pane.height - 2);
   const arm = clamp(Math.min(right - left, bottom - top) * 0.36, 2, 9);
   context.lineCap = "square";
   context.beginPath();

@@ -171,7 +171,8 @@ export class Pane extends CanvasGrid {
 
   // Says why D is empty, where no model computes it.
   showUnknown() {
-    const sentence = this.content.matrices[this.names[0]]?.unknown ?? "";
+    const matrix = this.content.matrices[this.names[0]];
+    const sentence = (matrix?.whole ?? matrix)?.unknown ?? "";
     if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
     if (this.unknown) write(this.unknown, sentence);
     if (sentence) return;

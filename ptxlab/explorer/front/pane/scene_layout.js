@@ -98,10 +98,14 @@ export function viewHeight({ root, model }) {
   return Math.min(view, model.get("height") || view);
 }
 
-// The height of the lines above a saved page, which cannot be scrolled away.
+// The height of the lines above a saved page, which cannot be scrolled away, and of the bar of a walk.
 /** @param {App} app */
 export function linesAbove({ content, root }) {
-  if (!content.isStatic || document.fullscreenElement === root) return 0;
+  if (document.fullscreenElement === root) return 0;
+  const bar = /** @type {HTMLElement | null | undefined} */ (
+    root.closest(".widget-vbox")?.querySelector(".ptx-walk")
+  );
+  if (!content.isStatic) return bar?.offsetHeight ?? 0;
   return root.getBoundingClientRect().top + window.scrollY;
 }
 

@@ -1,6 +1,8 @@
 // One element of D as a tensor core computes it from f16: numerics/fused_plain.py says the rule, and a test compares
 // the two bit for bit. Numbers are exact: whole numbers of units of 2^-48, the smallest product of two f16.
 
+import { short } from "../common/numbers.js";
+
 /**
  * @typedef {{ units: bigint, exponent: number }} ExactNumber
  * @typedef {{ code: string, name: string, fraction_bits: number, result_bits: number, depth: number }} FusedChip
@@ -40,7 +42,7 @@ const size = (units) => (units < 0n ? -units : units);
 
 // The exponent of the leading bit of a number of units.
 /** @param {bigint} units */
-export const leadingExponent = (units) => size(units).toString(2).length - 1 + UNIT;
+const leadingExponent = (units) => size(units).toString(2).length - 1 + UNIT;
 
 /** @param {number} a @param {number} b @returns {ExactNumber} */
 export function exactProduct(a, b) {
@@ -59,6 +61,14 @@ function truncated(units, last) {
 
 /** @param {bigint} units */
 export const toNumber = (units) => Number(units) * 2 ** UNIT;
+
+/** @param {bigint} units @returns {BitBar} */
+export function barOf(units) {
+  const value = short(toNumber(units), 9);
+  if (!units) return { sign: 0, lead: 0, digits: "", value };
+  const digits = size(units).toString(2).replace(/0+$/, "");
+  return { sign: units < 0n ? -1 : 1, lead: leadingExponent(units), digits, value };
+}
 
 // The steps in which a chip adds the products; the sum of the last is D.
 /** @param {ExactNumber[]} products @param {FusedChip} chip @returns {FusedStep[]} */

@@ -14,7 +14,8 @@ import { clamp, short } from "../common/numbers.js";
 import { PlaybackBar } from "../common/playback.js";
 import { shareKeys } from "../common/notebook_keys.js";
 import { drawProducts, factorAt, layoutProducts } from "./draw_products.js";
-import { exactProduct, fusedSteps, nearestF16, toNumber } from "./fused_sum.js";
+import { paceOf } from "../story/sheet.js";
+import { barOf, exactProduct, fusedSteps, nearestF16, toNumber } from "./fused_sum.js";
 
 /**
  * @typedef {{ A: number[][], B: number[][], cell: [number, number], lanes: number[], chips: FusedChip[],
@@ -24,14 +25,10 @@ import { exactProduct, fusedSteps, nearestF16, toNumber } from "./fused_sum.js";
  * @typedef {{ name: "A" | "B", row: number, column: number, box: Place }} ChosenNumber
  * @typedef {import("./fused_sum.js").FusedChip} FusedChip
  * @typedef {import("./fused_sum.js").FusedStep} FusedStep
- * @typedef {import("./fused_sum.js").ExactNumber} ExactNumber
  */
 
-// Milliseconds of the way to a step: the first products are slow enough to follow, the last are a blur.
-const FIRST_PRODUCT = 2200;
-const LAST_PRODUCT = 260;
-const SLOWEST_PRODUCTS = 2;
-const CLOSE_UP = 1500;
+// milliseconds
+const CLOSE_UP_TIME = 1500; // of the way to a step of it
 const PAUSE_AFTER = [150, 1900]; // after a product, and after a step of the close-up
 const JUMP = 320;
 const FLASH = 900; // how long cells are marked after a change
@@ -64,9 +61,9 @@ export class SixteenProducts extends PlaybackBar {
     // Partial sums of D after every k, exact so far, and D of each chip.
     this.sums = /** @type {Float64Array[]} */ ([]);
     this.results = /** @type {Float64Array[]} */ ([]);
-    // The products of the chosen cell, and how each chip adds them.
-    this.terms = /** @type {ExactNumber[]} */ ([]);
+    // How each chip adds the products of the chosen cell, and their bits.
     this.steps = /** @type {FusedStep[][]} */ ([]);
+    this.bars = /** @type {BitBars[]} */ ([]);
     const about = [
       "every k multiplies a column of A by a row of B",
       "one cell of D, and its products",
@@ -120,9 +117,7 @@ export class SixteenProducts extends PlaybackBar {
 
   // How long the way to the step takes.
   get duration() {
-    if (this.isCloseUp) return CLOSE_UP;
-    const slow = Math.max(0, this.at - SLOWEST_PRODUCTS) / (this.depth - SLOWEST_PRODUCTS);
-    return Math.max(LAST_PRODUCT, FIRST_PRODUCT * (1 - slow) ** 3);
+    return this.isCloseUp ? CLOSE_UP_TIME : paceOf(this.at, this.depth);
   }
 
   get wait() {
@@ -150,8 +145,18 @@ export class SixteenProducts extends PlaybackBar {
       });
     }
     const [row, column] = cell;
-    this.terms = A[row].map((a, k) => exactProduct(a, B[k][column]));
-    this.steps = chips.map((chip) => fusedSteps(this.terms, chip));
+    const terms = A[row].map((a, k) => exactProduct(a, B[k][column]));
+    this.steps = chips.map((chip) => fusedSteps(terms, chip));
+    this.bars = chips.map(({ name, depth }, which) => ({
+      chip: name,
+      depth,
+      result: barOf(this.steps[which][this.steps[which].length - 1].sum),
+      terms: terms.map(({ units }, k) => {
+        const step = Math.floor(k / depth);
+        const factors = `${A[row][k]} · ${B[k][column]}`;
+        return { ...barOf(units), step, last: this.steps[which][step].last, factors };
+      }),
+    }));
   }
 
   // -- the picture -----------------------------------------------------------------------------------------------

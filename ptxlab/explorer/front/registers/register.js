@@ -180,7 +180,8 @@ class RegisterField {
     if (moved || !this.cell) this.cell = { name: matrix.name, row, column };
     if (moved) this.numberBits(field);
     const flipped = this.showBits(field.bits);
-    if (!moved && lane === this.lane) flashNodes(flipped); // an edit, and not another lane
+    // an edit, and not another lane or a step
+    if (!moved && lane === this.lane && !this.panel.app.timeline?.current) flashNodes(flipped);
     [this.field, this.lane] = [field, lane];
     const element = `${matrix.element}${field.element}`;
     const where = `${matrix.label} row ${row} column ${column}`;

@@ -85,9 +85,10 @@ export class Panel {
   drawRegisters() {
     const { app, content, theme, pointing } = this;
     if (content.instruction.tensor) return;
-    const byLane = content.model.get("lane_registers");
+    const sent = content.model.get("lane_registers");
     const lanes = content.shownLanes().map(({ lane }) => lane);
-    if (!lanes.every((lane) => byLane[lane])) return; // still on their way
+    if (!lanes.every((lane) => sent[lane])) return; // still on their way
+    const byLane = app.timeline ? app.timeline.registers(sent) : sent; // there is none at first
     /** @param {Name} name */
     const wanted = (name) => byLane[lanes[0]][name]?.length && content.isUnfolded(name);
     const shown = /** @type {[Name, number][]} */ (Object.entries(content.instruction.registers))

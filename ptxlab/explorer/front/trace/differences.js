@@ -75,6 +75,11 @@ export class Differences {
   update() {
     const { D } = this.content.matrices;
     if (!D?.differ) return;
+    if (D.whole) {
+      write(this.count, "");
+      this.arrows.hidden = this.search.hidden = true;
+      return;
+    }
     const count = D.differCount;
     const cells = count > 1 ? `${count} cells` : "1 cell";
     const at = this.selected();

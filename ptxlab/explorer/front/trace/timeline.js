@@ -5,11 +5,16 @@ import { attribute, consume, make, makeButton, makeSection, reducedMotion, write
 import { clamp } from "../common/numbers.js";
 import { PlaybackBar } from "../common/playback.js";
 import { flyTiles } from "../common/flights.js";
+import { differing, cellOfIndex } from "../matrix/matrix.js";
+import { PartialSums, blank, playedRegisters } from "../story/partial_sums.js";
+import { StoryCanvas } from "../story/story_canvas.js";
 import { canRecord, recordTimeline } from "./record_video.js";
 import { timelineParts } from "./timeline_frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
+const DIVE = 1300; // to a step of the close-up
+const NEXT_PRODUCT = 420; // of a step that is not played
 const MAX_TILES = 600;
 const MAX_WAYS = 4; // marks of a matrix that move
 
@@ -26,8 +31,8 @@ export class Timeline extends PlaybackBar {
     this.frames = /** @type {Frame[]} */ ([]);
     // what the frames were made of
     this.made = /** @type {unknown[]} */ ([]);
-    // the instruction and the cell that it is about
-    this.key = "";
+    // the instruction, and the cell that is followed
+    this.key = this.cell = "";
     // nothing is marked
     this.idle = true;
     // whether matrices that are not in the memory view are shown
@@ -41,7 +46,14 @@ export class Timeline extends PlaybackBar {
     this.flight = /** @type {HTMLElement | null} */ (null);
     this.slider.addEventListener("change", () => this.remember());
     this.operation = make("span", "ptx-timeline-operation", this.words);
-    this.bits = make("div", "ptx-sum-bits", this.words, { "aria-hidden": "true" });
+    this.story = new StoryCanvas(app);
+    this.partialSums = /** @type {PartialSums | null} */ (null);
+    // the matrices that they are made of
+    this.summedFrom = /** @type {unknown[]} */ ([]);
+    // what the shown D was made of
+    this.shownD = /** @type {unknown[]} */ ([]);
+    // the step that was shown before
+    this.cameFrom = Number.NaN;
     this.leave = makeButton(node, "ptx-tool ptx-leave", "×", () => this.goHome(), {
       title: "Show everything again (Escape)",
       "aria-label": "leave the timeline",
@@ -106,10 +118,11 @@ export class Timeline extends PlaybackBar {
       app.memory.sent,
       app.memory.isOpen,
       content.isUnfolded("C"),
-      matrices.D.unknown,
+      (matrices.D.whole ?? matrices.D).unknown,
     ];
     const isSame = made.every((source, index) => source === this.made[index]);
     if (isSame) {
+      this.showD(this.current?.summed); // of other numbers
       this.write();
       return;
     }
@@ -121,21 +134,83 @@ export class Timeline extends PlaybackBar {
     }));
     this.frames = this.parts.flatMap(({ frames }) => frames);
     this.node.hidden = !this.frames.length;
-    this.node.classList.toggle(
-      "with-bits",
-      this.frames.some(({ step }) => step?.bits),
-    );
     const cell = sum ? `${sum.row} ${sum.column}` : "";
-    const key = `${instruction.mnemonic} ${instruction.shape ?? ""} ${cell} ${app.memory.sent.name ?? ""}`;
+    const key = `${instruction.mnemonic} ${instruction.shape ?? ""} ${app.memory.sent.name ?? ""}`;
     const isFirst = !this.key;
     this.drawNames();
-    if (key !== this.key) this.reset();
-    this.key = key;
+    // another cell is followed from where the timeline stands
+    if (key !== this.key || (this.idle && cell !== this.cell)) this.reset();
+    [this.key, this.cell] = [key, cell];
     this.limit();
     if (isFirst) this.goToModelStep();
     this.moveMarks();
+    this.showD(this.current?.summed);
+    if (this.current?.closeUp !== undefined) this.showStory(false);
     this.write();
     this.remember();
+  }
+
+  /** @returns {PartialSums} of what the matrices are now */
+  get sums() {
+    const { instruction, matrices } = this.content;
+    const whole = matrices.D.whole ?? matrices.D;
+    const { A, B, C, SFA, SFB } = /** @type {AnyMatrices} */ (matrices);
+    const from = [instruction, A, B, C, SFA, SFB, whole];
+    if (!this.partialSums || from.some((source, index) => source !== this.summedFrom[index]))
+      this.partialSums = new PartialSums(instruction, /** @type {AnyMatrices} */ ({ ...matrices, D: whole }));
+    this.summedFrom = from;
+    return this.partialSums;
+  }
+
+  // D as it is after so many k, here and in its registers; -1: before the sum begins; undefined: in the end.
+  /** @param {number | undefined} summed */
+  showD(summed) {
+    const { app, content } = this;
+    const { matrices, instruction } = content;
+    const before = matrices.D;
+    if (!before || instruction.transfer) return;
+    const whole = before.whole ?? before;
+    const isWhole = summed === undefined || Boolean(whole.unknown);
+    const sums = isWhole || summed < 0 ? null : this.sums;
+    const made = [whole, sums, isWhole ? undefined : summed];
+    if (made.every((source, index) => source === this.shownD[index])) return;
+    this.shownD = made;
+    if (isWhole) matrices.D = whole;
+    else matrices.D = sums?.after(summed) ?? blank(whole);
+    if (matrices.D === before) return;
+    app.scene.paneOf("D")?.draw();
+    app.tensor.draw();
+    app.panel.drawRegisters();
+    if (!before.whole !== !matrices.D.whole) app.tracePanel.update();
+  }
+
+  // The registers of lanes as they are at this step.
+  /** @param {Traits["lane_registers"]} byLane */
+  registers(byLane) {
+    return playedRegisters(byLane, this.content.matrices.D);
+  }
+
+  // What is between the matrices: products on their way into D, and the bits of an element.
+  /** @param {boolean} isNext */
+  showStory(isNext) {
+    const { current, story, sum } = this;
+    const { path, closeUp, summed } = current ?? {};
+    const bits = sum?.dot_product?.bits;
+    if (closeUp !== undefined && sum && bits) {
+      story.diveTo({ ...sum, bits }, closeUp, isNext ? DIVE : undefined);
+      this.showD(summed);
+    } else if (path && isNext && !reducedMotion.matches) {
+      this.showD(path.first);
+      const sink = () => {
+        if (this.current?.path !== path) return;
+        this.showD(summed);
+        this.app.status.update();
+      };
+      story.multiply(path, this.timer ? 0.9 * this.wait : NEXT_PRODUCT, sink);
+    } else {
+      story.clear();
+      this.showD(summed);
+    }
   }
 
   // To where a link, a saved page or Python says.
@@ -166,8 +241,24 @@ export class Timeline extends PlaybackBar {
   reset() {
     super.reset();
     this.at = this.home;
+    this.cameFrom = Number.NaN;
     this.idle = true;
     this.moveMarks();
+    this.showStory(false);
+  }
+
+  // What is played needs an element to end with: one in which chips differ, or the largest.
+  play() {
+    const { app, content, timer } = this;
+    const { D } = content.matrices;
+    const isFree = !timer && !app.selection.mark && !content.model.get("trace")?.dot_product;
+    if (isFree && D && !content.instruction.transfer && !D.unknown) {
+      const sizes = Array.from(D.values, (value) => (Number.isFinite(value) ? Math.abs(value) : -1));
+      const largest = sizes.indexOf(Math.max(...sizes));
+      app.selection.select(cellOfIndex(D, D.differ ? (differing(D)[0] ?? largest) : largest), false);
+      this.at = this.idle ? 0 : this.at;
+    }
+    super.play();
   }
 
   /** @param {number} step */
@@ -201,7 +292,10 @@ export class Timeline extends PlaybackBar {
     const { app, pointing, scene } = this;
     if (app.memory.isOpen && this.movesOn !== this.movedOn) app.layout(); // other matrices are seen
     this.movedOn = this.movesOn;
+    const isNext = played || this.at === this.cameFrom + 1;
+    this.cameFrom = this.at;
     this.moveMarks();
+    this.showStory(isNext);
     this.write();
     if (this.current?.memory === undefined) scene.reveal(this.shown);
     else app.memory.access.reveal();
@@ -255,7 +349,8 @@ export class Timeline extends PlaybackBar {
       this.current.memory === undefined
         ? app.flights.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
         : app.memory.access.flights();
-    if (tiles.length) this.flight = flyTiles(app.root, tiles, TILE_FLIGHT);
+    const duration = Math.min(TILE_FLIGHT, 0.9 * this.wait);
+    if (tiles.length) this.flight = flyTiles(app.root, tiles, duration);
   }
 
   // The lanes that take part in the current step; null if it is not about lanes.
@@ -299,31 +394,7 @@ export class Timeline extends PlaybackBar {
     attribute(this.node, "data-at", this.idle ? 0 : this.at);
     this.leave.style.visibility = this.idle ? "hidden" : "";
     attribute(this.node, "data-from", this.home);
-    this.writeBits(current?.step?.bits);
     this.updateBar(text);
     app.tracePanel.light(current?.step?.name ?? "");
-  }
-
-  // The bits of a term on the grid of the sum, those that fall off, and the sum so far.
-  /** @param {[kept: string, lost: string, sum: string] | undefined} bits */
-  writeBits(bits) {
-    const key = bits?.join("|") ?? "";
-    if (this.bits.dataset.bits === key) return;
-    this.bits.dataset.bits = key;
-    this.bits.replaceChildren();
-    if (!bits) return;
-    const [kept, lost, sum] = bits;
-    /** @param {string} label @param {string} number */
-    const line = (label, number) => {
-      const row = make("div", "", this.bits);
-      make("b", "", row, { text: label });
-      const zeros = /^.0*/.exec(number)?.[0] ?? "";
-      make("i", "", row, { text: zeros });
-      make("span", "", row, { text: number.slice(zeros.length) });
-      return row;
-    };
-    const term = line("term", kept);
-    if (lost) make("s", "", term, { text: lost });
-    line("sum", sum);
   }
 }

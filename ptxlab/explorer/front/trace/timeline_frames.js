@@ -2,23 +2,26 @@
 // come from the maps of the matrices, sums from Python.
 
 import { memoize } from "../common/memoize.js";
-import { hex } from "../common/numbers.js";
+import { hex, plural } from "../common/numbers.js";
 import { holderNoun, joinedRuns, span } from "../matrix/describe.js";
 import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/byte_map.js";
+import { CLOSE_UP } from "../story/close_up.js";
+import { paceOf } from "../story/sheet.js";
 import { linkedWords } from "../tensor/transfers.js";
 
-// At most so many frames: of an operand that goes into registers; of core matrices, and of steps along K where no
-// cell of D is selected; of words between memory and registers.
+// At most so many frames: of an operand that goes into registers; of core matrices; of steps along K; of words between
+// memory and registers.
 const MAX_FRAMES = 8;
 const MAX_WALKED = 16;
+const MAX_STEPS = 64;
 const MAX_MOVES = 64;
 const WARP_LANES = 32;
 const QUAD = 4; // lanes that hold a row of a matrix
-// Milliseconds for which a frame stays. The steps of a sum take SUM_TIME together if that leaves QUICKEST for each.
-const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 };
-const QUICKEST = 450;
-const SUM_TIME = 26_000;
+// Milliseconds for which a frame stays. Operands take LOAD_TIME together, so that the products soon begin.
+const HOLD = { load: 500, walk: 900, wavefront: 1200, start: 600, closeUp: 3200, out: 1600 };
+const LOAD_TIME = 2000;
+const AFTER_PRODUCTS = 40;
 const MAX_RUNS = 4; // of numbers that a sentence lists
 
 const ALONG_K = "The products: for each k, column k of A times row k of B is added to D";
@@ -40,7 +43,11 @@ export function timelineParts(content, memory, trace) {
   const inputs = /** @type {Name[]} */ ([matrices.stored ? "stored" : "A", "E", "B", "SFA", "SFB"]);
   if (matrices.C && !isZero(matrices.C)) inputs.push("C");
   const parts = inputs.map((name) => partOf(name, matrices[name]?.label ?? "", "is read from"));
-  for (const part of parts) for (const frame of part.frames) frame.isBefore = !trace;
+  const loads = parts.flatMap(({ frames }) => frames);
+  for (const frame of loads) {
+    frame.summed = -1;
+    if (frame.memory === undefined) frame.hold = Math.min(frame.hold, LOAD_TIME / loads.length);
+  }
   parts.push(...sums(content, trace));
   if (!matrices.D.unknown) parts.push(partOf("D", "D out", "is left in"));
   return parts.filter(({ frames }) => frames.length);
@@ -196,108 +203,131 @@ function accesses({ data, access }) {
 
 // -- the sum --
 
-// Of the selected cell of D, term by term; of all cells, along K, if none is selected.
+// Along K, then the bits of the cell that is followed.
 /** @param {Content} content @param {Trace | null} trace @returns {TimelinePart[]} */
 function sums(content, trace) {
   const { D } = content.matrices;
-  if (D.unknown) return [];
-  if (!trace?.dot_product) return [{ name: "along K", about: ALONG_K, frames: alongK(content) }];
-  const { steps } = trace.dot_product;
+  if ((D.whole ?? D).unknown) return [];
+  const along = { name: "along K", about: ALONG_K, frames: alongK(content, trace), isSum: Boolean(trace) };
+  const { bits, steps = [], apart } = trace?.dot_product ?? {};
+  if (!trace || !bits) return [along];
   const cell = `D[${trace.row}][${trace.column}]`;
-  const hold = Math.max(QUICKEST, Math.min(HOLD.sum, SUM_TIME / steps.length));
-  const frames = steps.map((step) => ({
-    text: () => step.text,
-    operation: step.operation,
-    step,
-    marks: () => sumMarks(content, trace, step),
-    flights: () => factorFlights(content, trace, step),
-    hold: ["round", "align"].includes(step.role) ? HOLD.round : hold,
-  }));
-  const about = `The terms of ${cell} are added`;
-  const terms = frames.slice(0, -1);
-  const rounding = { name: "round", about: "The sum is rounded to the type of D", frames: frames.slice(-1) };
-  const parting = steps.findIndex(({ parts }) => parts);
-  if (parting < 0 || parting >= terms.length)
-    return [{ name: `sum of ${cell}`, about, frames: terms, isSum: true }, rounding];
-  return [
-    { name: `sum of ${cell}`, about, frames: terms.slice(0, parting), isSum: true },
-    { name: "chips part", about: "The two chips part", frames: [terms[parting]], isSum: true },
-    { name: "sum goes on", about, frames: terms.slice(parting + 1), isSum: true },
-    rounding,
+  /** @param {number} closeUp @param {string} text @param {boolean} [isDone] @returns {Frame} */
+  const frame = (closeUp, text, isDone = false) => ({
+    text: () => text,
+    marks: () => [
+      { name: "D", row: trace.row, column: trace.column },
+      ...factorMarks(content, trace, { first: 0, last: content.instruction.k - 1 }),
+    ],
+    closeUp,
+    hold: HOLD.closeUp,
+    step: isDone ? steps[steps.length - 1] : undefined,
+    ...(isDone ? {} : { summed: content.instruction.k }),
+  });
+  const align = steps.find(({ role }) => role === "align");
+  const isCut = bits[0].terms.some(({ last }) => last !== null);
+  const terms = bits[0].terms.length;
+  const exact = bits[0].exact ? `; the exact sum is ${bits[0].exact}` : "";
+  const frames = [frame(CLOSE_UP.products, `${cell}: ${terms} terms, each a sign and a few bits`)];
+  frames.push(frame(CLOSE_UP.align, align?.text ?? "the terms at one exponent, beside each other"));
+  if (isCut) frames.push(frame(CLOSE_UP.cut, cutWords(bits[0])));
+  const parts = [
+    along,
+    { name: `sum of ${cell}`, about: `The bits of the terms of ${cell}`, frames },
+    {
+      name: "round",
+      about: "The sum is rounded to the type of D",
+      frames: [frame(CLOSE_UP.add, `${steps[steps.length - 1].text}${exact}`, true)],
+    },
   ];
+  if (bits.length < 2 || !apart) return parts;
+  const other = frame(CLOSE_UP.other, apart, true);
+  return [...parts, { name: "chips part", about: "The same element on the other chip", frames: [other] }];
 }
 
-/** @param {Content} content @returns {Frame[]} */
-function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
-  const { A, B, D, stored } = matrices;
-  const perFrame = Math.ceil(k / MAX_WALKED);
+// What falls off.
+/** @param {BitBars} bars */
+function cutWords({ terms }) {
+  const cut = terms.filter(({ lead, digits, last }) => last !== null && lead - digits.length + 1 < last);
+  const lasts = [...new Set(cut.map(({ last }) => `2^${last}`))].join(", ");
+  const bits = `the bits of ${cut.length} ${plural(cut.length, "term")} below ${lasts}`;
+  return cut.length ? `${bits} hang over and fall off` : "nothing hangs over: no bit falls off";
+}
+
+// A step for each k, or for several; before the first, D is C.
+/** @param {Content} content @param {Trace | null} trace @returns {Frame[]} */
+function alongK(content, trace) {
+  const { k, m, n, mma_count: count } = content.instruction;
+  const { C, stored } = /** @type {AnyMatrices} */ (content.matrices);
+  const perFrame = Math.ceil(k / MAX_STEPS);
+  const length = Math.ceil(k / perFrame);
+  const steps = trace?.dot_product?.steps ?? [];
   const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""}`;
-  return Array.from({ length: Math.ceil(k / perFrame) }, (_, index) => {
-    const [first, last] = [index * perFrame, Math.min(k, (index + 1) * perFrame) - 1];
+  const frames = Array.from({ length }, (_, index) => {
+    const path = { first: index * perFrame, last: Math.min(k, (index + 1) * perFrame) - 1 };
+    const { first, last } = path;
+    const step = steps.findLast((one) => one.k && one.k[1] >= first && one.k[1] <= last);
     const dense = first === last ? "a column of A times a row of B" : "columns of A times rows of B";
     const what = stored
       ? "each row of A has its nibbles, which choose the rows of B that its stored elements meet"
       : `${dense}, ${products} products for each k`;
+    const nothing = trace ? `A[${trace.row}][${first}] adds nothing` : "";
+    const all = `k = ${span(first, last)}: ${nothing || `${what}; sums are exact so far`}`;
     return {
-      text: () => `k = ${span(first, last)}: ${what}; select a cell of D to follow its sum`,
+      text: () =>
+        step && first < last ? `k = ${span(first, last)}, at last ${step.text}` : (step?.text ?? all),
+      operation: step?.operation,
+      step,
       marks: () => [
-        { name: "A", row: 0, row2: A.rows - 1, column: first, column2: last },
-        { name: "B", row: first, row2: last, column: 0, column2: B.columns - 1 },
-        { name: "D", row: 0, row2: D.rows - 1, column: 0, column2: D.columns - 1 },
+        ...factorMarks(content, null, path),
+        ...(trace ? [{ name: /** @type {Name} */ ("D"), row: trace.row, column: trace.column }] : []),
+        ...(trace && step ? factorMarks(content, trace, path) : []),
       ],
-      isBefore: true,
-      hold: HOLD.walk,
+      summed: last + 1,
+      path,
+      hold: paceOf(index + 1, length) + AFTER_PRODUCTS,
     };
   });
+  if (!C || isZero(C)) return frames;
+  const first = steps.find(({ role }) => role === "C");
+  /** @type {Frame} */
+  const start = {
+    text: () => first?.text ?? `every sum begins with ${C.label}`,
+    step: first,
+    marks: () => [{ name: "C", row: 0, row2: C.rows - 1, column: 0, column2: C.columns - 1 }],
+    summed: 0,
+    hold: HOLD.start,
+  };
+  return [start, ...frames];
 }
 
-// The cells of a step: of A and B with their scale factors, compressed cells and nibbles of sparse A, C, or the
-// cell of D itself.
-/** @param {Content} content @param {Trace} trace @param {SumStep} step @returns {Mark[]} */
-function sumMarks(content, { row, column, dot_product: dotProduct }, { role, k }) {
-  /** @type {Mark} */
-  const cell = { name: "D", row, column };
-  if (role === "C") return [{ name: "C", row, column }, cell];
-  if (!k || !dotProduct) return [cell];
-  const [first, last] = k;
-  const columnOfB = dotProduct.column_of_b;
+// The cells of some k: of all of A and B, or of the row and column of a sum; with their scale factors, and compressed
+// cells and nibbles of a sparse A.
+/** @param {Content} content @param {Trace | null} trace @param {Path} path @returns {Mark[]} */
+function factorMarks({ instruction, matrices }, trace, { first, last }) {
+  const { A, B, SFA, SFB, stored, E } = /** @type {AnyMatrices} */ (matrices);
+  const row = trace?.row ?? 0;
+  const row2 = trace?.row ?? A.rows - 1;
+  const column = trace?.dot_product?.column_of_b ?? 0;
+  const column2 = trace?.dot_product?.column_of_b ?? B.columns - 1;
   /** @type {Mark[]} */
   const marks = [
-    { name: "A", row, column: first, column2: last },
-    { name: "B", row: first, row2: last, column: columnOfB },
-    cell,
+    { name: "A", row, row2, column: first, column2: last },
+    { name: "B", row: first, row2: last, column, column2 },
   ];
-  /** @type {AnyMatrices} */
-  const { A, SFA, stored } = content.matrices;
-  if (SFA) {
-    const block = Math.floor((first * SFA.columns) / A.columns);
-    marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
+  if (SFA && SFB) {
+    const [block, block2] = [first, last].map((k) => Math.floor((k * SFA.columns) / A.columns));
+    marks.push({ name: "SFA", row, row2, column: block, column2: block2 });
+    marks.push({ name: "SFB", row: block, row2: block2, column, column2 });
   }
-  if (!stored) return marks;
-  const columns = [];
-  for (let column = first; column <= last; column += 1)
-    if (A.counterpart && A.counterpart[row * A.columns + column] >= 0)
-      columns.push(A.counterpart[row * A.columns + column] % stored.columns);
-  /** @param {number} column */
-  const chunk = (column) => Math.floor(column / content.instruction.chunk);
+  if (!stored || !E) return marks;
+  const [chunk, chunk2] = [first, last].map((k) => Math.floor(k / instruction.chunk));
+  const { kept } = instruction;
   return [
     ...marks,
-    { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
-    { name: "E", row, column: chunk(first), column2: chunk(last) },
+    { name: "stored", row, row2, column: chunk * kept, column2: (chunk2 + 1) * kept - 1 },
+    { name: "E", row, row2, column: chunk, column2: chunk2 },
   ];
-}
-
-// Factors meet in D; the nibble of a sparse element flies to the element of A that it says.
-/** @param {Content} content @param {Trace} trace @param {SumStep} step @returns {TileFlight[]} */
-function factorFlights(content, trace, step) {
-  const to = { name: /** @type {Name} */ ("D"), row: trace.row, column: trace.column };
-  return sumMarks(content, trace, step)
-    .filter(({ name }) => name !== "D")
-    .map((mark) =>
-      mark.name === "E" && step.k
-        ? { cell: mark, to: { name: "A", row: mark.row, column: step.k[0] } }
-        : { cell: mark, to },
-    );
 }
 
 // -- transfers: their words on the way --

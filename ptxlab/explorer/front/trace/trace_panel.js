@@ -131,6 +131,7 @@ const namesOfLabel = new WeakMap();
 /** @param {Matrix} D @param {number} row @param {number} column */
 function whatIsExplained(D, row, column) {
   const index = indexOfCell(D, { row, column });
+  if (D.whole) return `D[${row}][${column}] has its bits`; // which are still to come
   const [cell, value] = [`D[${row}][${column}]`, editText(D, index)];
   if (!D.differ?.[index]) return `${cell} = ${value} has these bits`;
   const other = editText({ ...D, values: D.otherValues }, index);

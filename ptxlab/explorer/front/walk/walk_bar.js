@@ -19,7 +19,8 @@ function smallPicture({ name, rows, columns, image }) {
   /** @param {number} side */
   const scaleOf = (side) => (side <= 16 ? 3 : side <= 32 ? 2 : 1);
   const [width, height] = [columns, rows].map((side) => clamp(side * scaleOf(side), 12, 96));
-  return make("img", "", null, { src: image, alt: name, title: name, width, height });
+  // A, B and D stand as in the Explorer: B above D
+  return make("img", `at-${name}`, null, { src: image, alt: name, title: name, width, height });
 }
 
 export class WalkBar {
@@ -111,19 +112,26 @@ export class WalkBar {
     button.disabled = !on;
   }
 
-  // A dot for every stop, full where its question was answered; or its fragments.
+  // A dot for every stop, full where its question was answered, behind the name of its group; or its fragments.
   drawMap() {
     const { number, stops } = this.shown;
     const classes = this.unfolded ? "map glance" : "map";
     const map = make("div", classes, this.root, { role: "group", "aria-label": "stops" });
-    stops.forEach(({ title, done, images }, index) => {
+    let place = map;
+    stops.forEach(({ title, done, images, group }, index) => {
+      const isFirst = group !== stops[index - 1]?.group;
+      if (isFirst && !this.unfolded) {
+        place = make("div", "group", map, { role: "group", "aria-label": group });
+        make("span", "", place, { text: group });
+      }
       const label = `${index + 1}: ${title}${done ? ", answered" : ""}`;
       const attributes = { title: label, "aria-label": label, "data-key": `stop ${index}` };
-      const dot = makeButton(map, done ? "dot done" : "dot", "", () => this.goToStop(index), attributes);
+      const dot = makeButton(place, done ? "dot done" : "dot", "", () => this.goToStop(index), attributes);
       if (index === number) dot.setAttribute("aria-current", "step");
       if (!this.unfolded) return;
       make("span", "", dot, { text: `${done ? "✓ " : ""}${title}` });
-      for (const image of images) dot.append(smallPicture(image));
+      const pictures = make("span", "pictures", dot);
+      for (const image of images) pictures.append(smallPicture(image));
     });
   }
 
