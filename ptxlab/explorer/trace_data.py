@@ -118,8 +118,8 @@ def bit_bars(trace: Trace) -> dict[str, Any]:
     """Every term and the result of a trace as bars of bits, from the highest bit that is set to the lowest.
 
     A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; a term also the `last` exponent
-    that is kept, where its step cuts, and the numbers in words; `depth` products are added at a time. `exact` is
-    the exact sum, where that is another.
+    that is kept, where its step cuts, and the numbers in words; `depth` products are added at a time. `exact`
+    is the exact sum, where that is another.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")

@@ -86,7 +86,7 @@ def floats(texts: list[str]) -> list[str]:
 
 @each("name", FORMS)
 def test_d_fills_with_exact_sums(page: Any, folder_of_forms: Path, name: str) -> None:
-    """The cells after one, two and all k are what fractions give; before, D is empty, and after, what it is."""
+    """The cells after one and two k are what fractions give; before, D is empty, and after, what it is."""
     mnemonic, options = FORMS[name]
     random = np.random.default_rng(1)
     ex = ptxlab.explore(ptxlab.instruction(mnemonic, n=8) if "tcgen05" in mnemonic else mnemonic)
