@@ -7,7 +7,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib import import_module
 from types import TracebackType
@@ -114,9 +114,8 @@ class Session:
                 _SESSIONS.remove(self)
             if self._record is not None:
                 self._record.close()
-            # undo what adapters have changed, once no session is open
-            while not _SESSIONS and _RESTORERS:
-                _RESTORERS.popitem()[1]()
+            if not _SESSIONS:
+                _restore_all()
 
     def debug(self, index: int = 0) -> DebugSession:
         """Step through a launch of the context, by its number, forwards and backwards.
@@ -213,6 +212,14 @@ def in_session(function: Callable[..., Any]) -> Callable[[Former], Callable[...,
 
     around.in_session = True  # type: ignore[attr-defined]
     return around
+
+
+def _restore_all() -> None:
+    """Undo what adapters have changed, the last first; if one cannot, the others do, and its error is raised."""
+    with ExitStack() as restorers:
+        for restore in _RESTORERS.values():
+            restorers.callback(restore)
+        _RESTORERS.clear()
 
 
 def installed(

@@ -33,11 +33,11 @@ def over_time(
     """
     time = step * len(heads)
     cells, hover = [], np.full((len(idle), time), "", dtype=object)
-    for row, start, end, text, lane, tooltip, state in spans:
-        stop = min(end, time)
-        if start < stop:
-            cells.append(Cell(row, start, 1, stop - start, (text,) if text else (), lane, state))
-            hover[row, start:stop] = f"{unit * start} to {unit * stop}: {tooltip}"
+    for row, start, stop, text, lane, tooltip, state in spans:
+        shown_stop = min(stop, time)
+        if start < shown_stop:
+            cells.append(Cell(row, start, 1, shown_stop - start, (text,) if text else (), lane, state))
+            hover[row, start:shown_stop] = f"{unit * start} to {unit * stop}: {tooltip}"
     for row, column in np.argwhere(hover == "").tolist():
         cells.append(Cell(row, column, 1, 1, (), role="blank"))
         hover[row, column] = list(idle.values())[row]

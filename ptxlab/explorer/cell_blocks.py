@@ -175,7 +175,8 @@ def continue_cells(
 def _series_code(dtype: DType, number: Fraction, exact: bool) -> int:
     """The code of the next number of a series; an exact series refuses a number that the type would round."""
     least, most, *_ = value_range(dtype)
-    shown = str(number) if number.denominator == 1 else f"{float(number):.9g}"
+    short = number.denominator == 1 and abs(number) < 10**12
+    shown = str(number) if short else f"{float(number):.9g}"
     if not least <= number <= most:
         raise PtxlabError(f"the series reaches {shown}; {dtype} holds {range_words(dtype)}")
     code = int(dtype.encode(float(number)))

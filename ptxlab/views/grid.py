@@ -152,7 +152,7 @@ class Grid:
         return tuple(column for column in range(self.shape[1] + 1) if column not in inside)
 
     def part(self, rows: range, columns: range) -> Grid:
-        """Adjacent rows and columns of the grid, with their headings; no cell may cross the edge."""
+        """Adjacent rows and columns of the grid, with their headings; no cell may cross the edge. `spot` stays."""
         cells = tuple(
             replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
             for cell in self.cells
@@ -173,10 +173,14 @@ class Grid:
             row_groups=clipped_groups(self.row_groups, rows),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=column_rules,
-            outlines=tuple(
-                inside for box in self.outlines if (inside := clipped(box, rows, columns)) is not None
-            ),
+            boxes=_clipped_boxes(self.boxes, rows, columns),
+            outlines=_clipped_boxes(self.outlines, rows, columns),
         )
+
+
+def _clipped_boxes(boxes: Iterable[Box], rows: range, columns: range) -> tuple[Box, ...]:
+    """The parts of rectangles inside a range, without those of which nothing is."""
+    return tuple(inside for box in boxes if (inside := clipped(box, rows, columns)) is not None)
 
 
 def clipped(box: Box, rows: range, columns: range) -> Box | None:

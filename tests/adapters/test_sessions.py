@@ -245,6 +245,23 @@ def test_sessions_that_end_in_odd_ways(kernel: Callable[[int], Callable[[Any], N
     second.__exit__(None, None, None)
 
 
+def test_a_framework_that_cannot_be_restored_leaves_no_other_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restored: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("the framework was unloaded")
+
+    with pytest.raises(RuntimeError, match="was unloaded"), ptxlab.simulating():
+        monkeypatch.setattr(
+            sessions,
+            "_RESTORERS",
+            {"first": lambda: restored.append("first"), "second": fail, "third": lambda: restored.append("third")},
+        )
+    assert restored == ["third", "first"] and not sessions._RESTORERS
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_an_interrupt_while_a_session_begins(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """It ends the session, and what was changed is undone, also where the adapter itself is interrupted."""

@@ -238,6 +238,7 @@ def test_a_saved_walk(walk: Any, page: Any) -> None:
     is_at(page, walk, 5)
     assert page.get_by_role("button", name="next stop").is_disabled()
     page.evaluate("() => { location.hash = '#walk-mma-2'; }")  # of another walk
+    page.evaluate("() => { location.hash = '#100%'; }")  # no address of a stop, nor of anything escaped
     is_at(page, walk, 5)
     page.get_by_role("button", name="all layouts at a glance").click()
     page.locator(".glance .dot").nth(1).click()

@@ -471,6 +471,12 @@ def test_filled_cells_repeat_or_continue_a_series(kind: str, line: str, series: 
             "SFA[2][0]: the series reaches 3, which ue8m0 does not have; the nearest is 4",
         ),
         (NVF4, "SFA", "1\n0", "SFA[2][0]: the series reaches -1; ue4m3 holds 0..448 and nan, no sign"),
+        (
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+            "A",
+            "1e308\n1.5e308",
+            "A[2][0]: the series reaches 2e+308; f64 holds ",
+        ),
     ],
 )
 def test_a_series_that_the_type_cannot_hold(mnemonic: str, name: str, block: str, sentence: str) -> None:

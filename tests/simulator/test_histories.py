@@ -7,6 +7,7 @@ import lzma
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ def test_invariance() -> None:
         x, y = np.ones((batch, 8), _F), np.zeros(batch, _F)
         return _of("by_batch").run(batch, 1, x, y, 8, batch)
 
-    same = ptxlab.invariant(launch, over={"batch": [1, 2, 3]})
+    same = ptxlab.invariant(launch, over=MappingProxyType({"batch": [1, 2, 3]}))
     assert same and same.rows == 6 and "invariant: the tree of every row is the same" in repr(same)
     parted = ptxlab.invariant(launch, over={"batch": [1, 2, 7]})
     assert not parted and parted.parts == (("batch", 7, 0), ("batch", 1, 0))

@@ -2,7 +2,7 @@
 
 A seeded fuzz damages kernels. A few seconds of it run here; for more:
 
-    PTXLAB_FUZZ=20000 pytest tests/simulator/test_simulator_fuzz.py -k mutants
+    PTXLAB_FUZZ=20000 pytest tests/simulator/test_simulator_fuzz.py -k damaged_kernels
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (_move(f"1 + 0x{'f' * 999}"), "which has 1001 digits"),
         (ptx(f".loc 1 {'9' * 5000} 1"), "which has 5000 digits"),
         (_move("(.s64)(1e300 * 1e300)"), "a whole number, which a cast takes"),
+        (_move("1 / 0"), "found '0' where a constant that does not divide by 0 belongs"),
         (ptx(".shared .b8 s[-5];"), "PTX line 6: s has -5 elements, which is no size"),
         (ptx("", before=".global .b8 s[-5];\n"), "PTX line 4: s has -5 elements"),
         (ptx("", before=".global .b8 s[1048576][1048576][2];\n"), "s has 2 elements, which is no size"),

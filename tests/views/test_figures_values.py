@@ -488,3 +488,9 @@ def test_a_part_of_a_grid_has_only_its_own_rules() -> None:
     (grid,) = views.values(WGMMA, "D", np.zeros((64, 24))).grids
     part = replace(grid, column_rules=((8, 0, 64), (16, 0, 10))).part(range(16, 32), range(4, 24))
     assert part.column_rules == ((4, 0, 16),)
+
+
+def test_a_part_of_a_grid_has_only_its_own_boxes() -> None:
+    (grid,) = views.values(WGMMA, "D", np.zeros((64, 24))).grids
+    part = replace(grid, boxes=((0, 0, 8, 24), (16, 8, 40, 8))).part(range(16, 32), range(4, 24))
+    assert part.boxes == ((0, 4, 16, 8),)

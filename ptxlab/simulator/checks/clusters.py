@@ -16,7 +16,7 @@ from ..events import Access, BufferAccess, Synchronisation
 from ..hazard import HazardLog, Violation
 from ..ptx.syntax import PtxInstruction
 from .clocks import Clocks
-from .opcode_traits import is_local_only
+from .opcode_traits import loses_remote_updates
 
 
 class ClusterOrder:
@@ -197,7 +197,7 @@ class ClusterPresence:
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
             ))  # fmt: skip
-        if access.kind == "atomic" and is_local_only(access.instruction.opcode):
+        if access.kind == "atomic" and loses_remote_updates(access.instruction.opcode):
             self._report.add(self._batch, Violation(
                 "not atomic", access.instruction, buffer_access.threads[remote],
                 f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_NOT_IN_L1 = {"cg", "cv"}  # "Cache Operators": cached in L2 alone, and fetched again
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What an instruction's opcode says about its accesses."""
+    """What checks ask of an opcode; the rest is in the access itself."""
 
     strong: bool  # in the sense of PTX's memory model
     volatile: bool
@@ -36,24 +37,22 @@ def traits_of(opcode: str) -> Traits:
     strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
     if parts[0] == "mbarrier":
         strong = parts[1] not in ("init", "inval")
-    releases = "release" in parts or "acq_rel" in parts
-    acquires = "acquire" in parts or "acq_rel" in parts
-    bypasses_l1 = strong or not {"cg", "cv", "cp"}.isdisjoint(parts)
+    is_bulk_copy = parts[0] == "cp" and "bulk" in parts  # the TMA has no L1; cp.async.ca reads through it
     return Traits(
-        strong,
-        "volatile" in parts,
-        releases,
-        acquires,
-        "nc" in parts,
-        group,
-        completes_on_mbarrier,
-        "cta" in parts,
-        bypasses_l1,
+        strong=strong,
+        volatile="volatile" in parts,
+        releases="release" in parts or "acq_rel" in parts,
+        acquires="acquire" in parts or "acq_rel" in parts,
+        constant="nc" in parts,
+        group=group,
+        completes_on_mbarrier=completes_on_mbarrier,
+        cta_scope="cta" in parts,
+        bypasses_l1=strong or is_bulk_copy or not _NOT_IN_L1.isdisjoint(parts),
     )
 
 
 @cache
-def is_local_only(opcode: str) -> bool:
+def loses_remote_updates(opcode: str) -> bool:
     """Whether an H200 loses updates of this atomic in another block's shared memory."""
     parts = opcode.split(".")
     if "async" in parts:

@@ -78,7 +78,7 @@ def invariant(
     """
     if not callable(launch):
         raise PtxlabError(f"launch={quoted(launch)}: it is a function that returns kernel.run(...)")
-    if not is_a(over, dict) or len(over) != 1:
+    if not is_a(over, Mapping) or len(over) != 1:
         example = '{"batch": [1, 7]}'
         raise PtxlabError(f"over={quoted(over)}: it is one parameter and its values, such as {example}")
     ((parameter, values),) = over.items()

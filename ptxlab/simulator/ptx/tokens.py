@@ -298,9 +298,9 @@ class ConstantReader(TokenReader):
             if isinstance(value, float) != isinstance(other, float):
                 self._wrong_last(f"a number of the same kind as the other one of {sign} (2.0 is a float)")
             if sign in ("/", "%") and other == 0:
-                self._wrong("a constant that does not divide by 0")
+                self._wrong_last("a constant that does not divide by 0")
             if sign == "/" and (value, other) == (-(1 << 63), -1):
-                self._wrong("a constant whose quotient has 64 bits")
+                self._wrong_last("a constant whose quotient has 64 bits")
             value = _binary(sign, value, other)
 
     def _operator(self) -> tuple[str, int]:

@@ -10,7 +10,7 @@ const ADDRESS = /^#walk-(.+)-(\d+)$/; // of a stop, in a table of layouts and of
 // The number of the stop that an address names; -1 for none of this walk.
 /** @param {string} address @param {WalkShown} shown */
 export function stopAt(address, { walk, stops }) {
-  const [, name, number] = ADDRESS.exec(decodeURIComponent(address)) ?? [];
+  const [, name, number] = ADDRESS.exec(address) ?? [];
   return name === walk && stops[Number(number) - 1] ? Number(number) - 1 : -1;
 }
 
