@@ -15,7 +15,15 @@ from typing import Any
 from .._util.arguments import as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from ..simulator.kernel import Kernel, build_kernel
-from .framework_session import Former, Patch, Session, current_session, in_session, installed, version_errors
+from .framework_session import (
+    Former,
+    Patch,
+    Session,
+    current_session,
+    in_session,
+    install_patches,
+    version_errors,
+)
 from .host_arrays import host_array, is_array
 
 
@@ -80,4 +88,4 @@ def install() -> Callable[[], None]:
         Patch(cupy.RawKernel, "__call__", _call, "a launch"),
         Patch(cupy.RawModule, "get_function", _get_function, "the kernels of a module are launched, too"),
     )
-    return installed(f"CuPy {getattr(cupy, '__version__', '?')}", "14.2.0", patches)
+    return install_patches(f"CuPy {getattr(cupy, '__version__', '?')}", "14.2.0", patches)

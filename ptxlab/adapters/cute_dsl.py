@@ -44,7 +44,7 @@ from .framework_session import (
     Session,
     current_session,
     in_session,
-    installed,
+    install_patches,
     version_errors,
 )
 from .host_arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
@@ -510,7 +510,9 @@ def install() -> Callable[[], None]:
     """Let CuTe DSL launch on the simulator; returns a function that undoes it."""
     folder = tempfile.TemporaryDirectory(prefix="ptxlab-cute-")
     try:
-        restore_attributes = installed(f"CuTe DSL {cutlass.__version__}", "4.8.1", _patches(folder.name))
+        restore_attributes = install_patches(
+            f"CuTe DSL {cutlass.__version__}", "4.8.1", _patches(folder.name)
+        )
     except BaseException:
         folder.cleanup()
         raise

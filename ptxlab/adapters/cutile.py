@@ -23,7 +23,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .cubin import embedded_ptx
-from .framework_session import Former, Session, imported, in_session, installed
+from .framework_session import Former, Session, in_session, install_patches, patches_of_importers
 from .host_arrays import host_array, is_array
 
 _CONVENTION = "cutile_python_v1"
@@ -145,5 +145,5 @@ def _launch(
 
 def install() -> Callable[[], None]:
     """Let cuTile launch on the simulator; returns a function that undoes it."""
-    patches = imported(ct.launch, _launch, "a launch, also as the program has imported it")
-    return installed(f"cuTile {ct.__version__}", "1.7.0", patches, [(compilation, "export_kernel")])
+    patches = patches_of_importers(ct.launch, _launch, "a launch, also as the program has imported it")
+    return install_patches(f"cuTile {ct.__version__}", "1.7.0", patches, [(compilation, "export_kernel")])

@@ -215,14 +215,14 @@ def in_session(function: Callable[..., Any]) -> Callable[[Former], Callable[...,
 
 
 def _restore_all() -> None:
-    """Undo what adapters have changed, the last first; if one cannot, the others do, and its error is raised."""
+    """Undo what adapters have changed, the last first; the error of one does not keep others from it."""
     with ExitStack() as restorers:
         for restore in _RESTORERS.values():
             restorers.callback(restore)
         _RESTORERS.clear()
 
 
-def installed(
+def install_patches(
     framework: str, tried: str, patches: Sequence[Patch], called: Sequence[tuple[Any, str]] = ()
 ) -> Callable[[], None]:
     """Replace attributes of a framework; returns a function that restores them.
@@ -235,7 +235,7 @@ def installed(
         raise PtxlabError(f"{framework} has no {listing(missing)}; ptxlab.simulating was tried with {tried}")
     present = [patch for patch in patches if patch.added or hasattr(patch.owner, patch.name)]
     rows = [(patch.owner, patch.name, _replacement(patch)) for patch in present]
-    return replaced(
+    return replace_attributes(
         [row for row, patch in zip(rows, present, strict=True) if not patch.added],
         [row for row, patch in zip(rows, present, strict=True) if patch.added],
     )
@@ -250,7 +250,7 @@ def _replacement(patch: Patch) -> Any:
     return patch.replacement(former)
 
 
-def imported(former: object, replacement: Any, why: str) -> list[Patch]:
+def patches_of_importers(former: object, replacement: Any, why: str) -> list[Patch]:
     """A row for every module that has a function under any name, as after `from warp import launch`."""
     return [
         Patch(module, name, replacement, why)
@@ -260,7 +260,7 @@ def imported(former: object, replacement: Any, why: str) -> list[Patch]:
     ]
 
 
-def replaced(
+def replace_attributes(
     changes: Sequence[tuple[Any, str, Any]], added: Sequence[tuple[Any, str, Any]] = ()
 ) -> Callable[[], None]:
     """Replace attributes, given as owner, name and value; returns a function that restores them.
@@ -289,10 +289,10 @@ def replaced(
 
 
 @contextmanager
-def replacing(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+def attributes_replaced(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
     """Replace attributes inside the block, during which no other thread replaces or restores any."""
     with CHANGING:
-        restore = replaced(changes)
+        restore = replace_attributes(changes)
         try:
             yield
         finally:

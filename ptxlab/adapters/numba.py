@@ -35,7 +35,15 @@ from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.module_image import variable_title
 from ..simulator.timing.launch_profile import LaunchProfile
-from .framework_session import Former, Patch, Session, current_session, in_session, installed, replacing
+from .framework_session import (
+    Former,
+    Patch,
+    Session,
+    attributes_replaced,
+    current_session,
+    in_session,
+    install_patches,
+)
 from .host_arrays import array_at, host_array, is_array, launch_arguments
 from .python_source import python_source
 
@@ -340,7 +348,7 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
             (codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or capability),
         ]
         try:
-            with replacing(changes):
+            with attributes_replaced(changes):
                 if key in overloads:  # compiled in another thread
                     return overloads[key]
                 try:
@@ -629,4 +637,4 @@ def install() -> Callable[[], None]:
             added=True,
         ),
     ]
-    return installed(f"Numba {numba.__version__}", "numba-cuda 0.30.4", patches)
+    return install_patches(f"Numba {numba.__version__}", "numba-cuda 0.30.4", patches)

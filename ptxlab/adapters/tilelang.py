@@ -29,7 +29,7 @@ from ..errors import PtxlabError
 from ..gpu.compiler import header_folders
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from .framework_session import Former, Patch, Session, in_session, installed, open_session
+from .framework_session import Former, Patch, Session, in_session, install_patches, open_session
 from .host_arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
 from .python_source import PythonLines, generated_lines
 
@@ -251,4 +251,4 @@ def install() -> Callable[[], None]:
         Patch(adapter, "cuda", kernels, "the handle of a kernel is its name"),
     ]
     called = [(libgen, "NVRTCLibraryGenerator"), (adapter, "NVRTCKernelAdapter")]
-    return installed(f"TileLang {tilelang.__version__}", "0.1.15", patches, called)
+    return install_patches(f"TileLang {tilelang.__version__}", "0.1.15", patches, called)

@@ -44,11 +44,11 @@ from .framework_session import (
     Former,
     Patch,
     Session,
+    attributes_replaced,
     current_session,
     in_session,
-    installed,
+    install_patches,
     open_session,
-    replacing,
     version_errors,
 )
 from .host_arrays import MAP_TYPES, host_array, is_array, launch_arguments, map_of_memory, numpy_type
@@ -293,7 +293,7 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
         )
     # Triton 3.9 has a third parameter, which it does not use
     unused = [None] * (len(signature(make_arguments).parameters) - 2)
-    with replacing([(active_driver, "_active", _Driver())]):
+    with attributes_replaced([(active_driver, "_active", _Driver())]):
         return list(make_arguments(value, layout, *unused))
 
 
@@ -608,7 +608,7 @@ def install() -> Callable[[], None]:
         Patch(tuner, "_bench", _bench_once, "a candidate is timed by its predicted time"),
     ]
     called = [(active_driver, "set_active")]
-    restore_attributes = installed(f"Triton {triton.__version__}", "3.6.0", patches, called)
+    restore_attributes = install_patches(f"Triton {triton.__version__}", "3.6.0", patches, called)
 
     def restore() -> None:
         restore_attributes()

@@ -34,11 +34,11 @@ from .framework_session import (
     Former,
     Patch,
     Session,
+    attributes_replaced,
     current_session,
-    imported,
     in_session,
-    installed,
-    replacing,
+    install_patches,
+    patches_of_importers,
 )
 from .host_arrays import HostMemory, array_at, host_array, is_array
 from .python_source import generated_lines, python_text
@@ -147,7 +147,7 @@ def _compiled(session: Session, kernel: Any, block: int, backward: bool) -> tupl
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
             options = {"block_dim": block, "enable_backward": backward, "lineinfo": True}
             changes = [(warp.config, "line_directives", written is not None), (codegen, "options", {})]
-            with replacing(changes):
+            with attributes_replaced(changes):
                 former = dict(module.options)
                 module.options |= options | _WITHOUT_MATHDX
                 module.mark_modified()  # so that the options take effect
@@ -345,10 +345,12 @@ def install() -> Callable[[], None]:
     """Let Warp launch on the simulator; returns a function that undoes it."""
     title, called = f"Warp {warp.__version__}", [(context, name) for name in _CALLED]
     patches = [
-        *imported(context.launch, _launch, "a launch, also as the program has imported it"),
-        *imported(context.capture_launch, _capture_launch, "errors of launches in a graph are raised"),
+        *patches_of_importers(context.launch, _launch, "a launch, also as the program has imported it"),
+        *patches_of_importers(
+            context.capture_launch, _capture_launch, "errors of launches in a graph are raised"
+        ),
         Patch(context, "_resolve_launch_block_dim", _block_dim, "on the CPU a block would have one thread"),
         Patch(context, "_apic_record_capture_while", _record_while, "loops of a graph end after an error"),
         Patch(context.Runtime, "get_device", _get_device, "device='cuda' is the simulated one"),
     ]
-    return installed(title, "1.19.0", patches, called)
+    return install_patches(title, "1.19.0", patches, called)

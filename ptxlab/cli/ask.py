@@ -23,7 +23,7 @@ from ..isa.tcgen05 import TensorInstruction
 from .commands import COMMANDS, Beside
 from .instruction_arguments import form_of, operand_name
 from .output import PictureFile, Printed, Style, one_line
-from .parser import Call, parse
+from .parser import ParsedCommand, parse
 
 __all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
 
@@ -251,7 +251,7 @@ def _as_name(text: str) -> str:
 # -- the answer --------------------------------------------------------------------------------------------
 
 
-def _parsed(words: Sequence[str]) -> Call | str:
+def _parsed(words: Sequence[str]) -> ParsedCommand | str:
     """The call of a command, or its help if the words ask for it; wrong usage is an error of one sentence."""
     printed = io.StringIO()
     try:
@@ -263,7 +263,7 @@ def _parsed(words: Sequence[str]) -> Call | str:
         raise PtxlabError(printed.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
 
 
-def _picture(beside: Beside, call: Call) -> views.Picture | None:
+def _picture(beside: Beside, call: ParsedCommand) -> views.Picture | None:
     """The picture beside the answer; None if there is none, or one that is too large."""
     arguments = call.arguments
     with contextlib.suppress(PtxlabError):

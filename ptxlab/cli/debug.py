@@ -11,14 +11,14 @@ from ..errors import PtxlabError, quoted
 from ..simulator.debug import DebugSession
 from . import output
 from .output import Style
-from .simulate_commands import Launch, check_count
+from .simulate_commands import LaunchOptions, check_count
 
 
 def debug(
     style: Style,
     file: Annotated[str, "CUDA C++ or PTX"],
     *,
-    launch: Launch,
+    launch: LaunchOptions,
     execute: Annotated[
         list[str] | None, "a command of the prompt, instead of a prompt; once per command", "COMMAND"
     ] = None,

@@ -224,7 +224,7 @@ _cached_parser = lru_cache(maxsize=8)(build)
 
 
 @dataclass(frozen=True)
-class Call:
+class ParsedCommand:
     """A command, the words for others that it passes on, and its arguments by name."""
 
     function: Callable[..., str | int]
@@ -236,7 +236,7 @@ class Call:
         return self.function(style, *self.words, **self.arguments)
 
 
-def parse(words: Sequence[str]) -> Call:
+def parse(words: Sequence[str]) -> ParsedCommand:
     """The command that the words call; leaves with SystemExit on wrong usage, as argparse does."""
     parser = _cached_parser(frozenset(COMMANDS.keys() & {*words}))
     for word in words:
@@ -252,7 +252,7 @@ def parse(words: Sequence[str]) -> Call:
     function = function_of(args.command)
     if unknown and not _takes_more(function):
         _refuse(args.parser, unknown)
-    return Call(function, [word for word in unknown if word != "--"], values(function, vars(args)))
+    return ParsedCommand(function, [word for word in unknown if word != "--"], values(function, vars(args)))
 
 
 def _with_elements(words: Sequence[str]) -> list[str]:

@@ -45,7 +45,7 @@ _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launch:
+class LaunchOptions:
     """The options of a launch: its sizes, its arguments, how its kernel is compiled."""
 
     grid: Annotated[str, "blocks (default: 1)", "X,Y,Z"] = "1"
@@ -87,7 +87,7 @@ def simulate(
     file: Annotated[str, "CUDA C++ or PTX"],
     *,
     json: Json = False,
-    launch: Launch,
+    launch: LaunchOptions,
     check: Annotated[
         Literal["list", "error", "off"],
         "hazards: list them, fail at the first (exit status 1), or do not look (default: list)",
@@ -165,7 +165,7 @@ def profile(
     compare: Annotated[
         str | None, "another version of the kernel, with the same arguments: what changed since", "FILE"
     ] = None,
-    launch: Launch,
+    launch: LaunchOptions,
     card: Annotated[str, "the chip whose time is predicted (default: H200)", "PRODUCT", "--chip"] = "H200",
 ) -> str:
     """The predicted time of a launch and where it goes, or two launches side by side.
@@ -187,7 +187,7 @@ def profile(
     return f"{head}\n\n{as_text(comparison(before, result, names), style, '  ')}"
 
 
-def _profiled(file: str, launch: Launch, card: str) -> LaunchProfile:
+def _profiled(file: str, launch: LaunchOptions, card: str) -> LaunchProfile:
     grid, block, cluster = launch.shape
     find_timing(card)
     program, values = launch.kernel(file), launch.values()

@@ -40,7 +40,7 @@ from .exercises.from_instruction_to_gemm import CUBLAS, SIZE
 from .exercises.your_first_tensor_core_kernel import LOAD, MMA, STORE
 from .reader_kernels import compiled, first_hazard, simulated, waits, where
 
-__all__ = ["SIZES", "STEPS", "Step", "StepVerdict", "check", "given", "leaderboard", "record"]
+__all__ = ["SIZES", "STEPS", "ProjectStep", "StepVerdict", "check", "given", "leaderboard", "record"]
 
 #: M, N and K of the product whose time is predicted.
 SIZES = (2048, 2048, 512)
@@ -76,7 +76,7 @@ _RING = (
 
 
 @dataclass(frozen=True)
-class Step:
+class ProjectStep:
     """One step: what is launched, what is given, what the kernel must execute, and how long it may take."""
 
     number: int
@@ -124,8 +124,8 @@ _SMALL = ((64, 64, 64), (128, 192, 192), (192, 64, 128))
 _LARGE = ((128, 128, 256), (128, 256, 64), (256, 128, 320))
 _RING_BYTES = 3 * 2 * 128 * 128
 
-STEPS: tuple[Step, ...] = (
-    Step(
+STEPS: tuple[ProjectStep, ...] = (
+    ProjectStep(
         1, "mma.sync from global memory", 1, (64, 64), 128, 0, (), "mma.sync",
         ((64, 64, 64), (128, 192, 48), (64, 128, 16)), (32, 32), 1200, 110,
         "Each fragment is used by several `mma`, so that registers save most of the reads.",
@@ -134,28 +134,28 @@ STEPS: tuple[Step, ...] = (
         "fragments of A and four of B for eight `mma`.",
         own=f"{MMA.strip()}\n\n{LOAD.strip()}\n\n{STORE.strip()}",
     ),
-    Step(
+    ProjectStep(
         2, "shared memory, ldmatrix, a swizzle", 3, (64, 64), 128, 2 * 64 * 128,
         ("shared_address", "ldmatrix_x4"), "ldmatrix", _SMALL, (64, 64), 2500, 45,
         "A block reads each row once for all of its warps, and no two rows of a matrix meet in a bank.",
         "Copies of 16 bytes and `ldmatrix` with four matrices take the fewest instructions.",
         own=f"{MMA.strip()}\n\n{_PLACES}\n\n{_STORE_PAIRS}",
     ),
-    Step(
+    ProjectStep(
         3, "cp.async in stages", 5, (128, 128), 128, _RING_BYTES,
         ("shared_address", "ldmatrix_x4", *_COPIES), "cp.async", _LARGE, (128, 128), 15_600, 22,
         "Tiles arrive while others are multiplied: the latency of memory is hidden.",
         "Are copies of later tiles on their way while one is multiplied?",
         own=f"{MMA.strip()}\n\n{_PLACES}\n\n{_STORE_PAIRS}",
     ),
-    Step(
+    ProjectStep(
         4, "wgmma with descriptors", 6, (128, 128), 256, _RING_BYTES,
         ("shared_address", *_COPIES, *_WARPGROUP), "wgmma.mma_async", _LARGE, (128, 128), 12_500, 18,
         "Four warps multiply straight from shared memory: no fragments, no `ldmatrix`.",
         "Are copies on their way while `wgmma` runs, and is there one commit and one wait for a tile?",
         own=_wgmma_header(),
     ),
-    Step(
+    ProjectStep(
         5, "a ring of TMA, and an epilogue", 7, (128, 128), 256, _RING_BYTES + 1024,
         ("shared_address", "descriptor", *_WARPGROUP, *_RING), "cp.async.bulk.tensor", _LARGE, (128, 128),
         5400, 17,
@@ -239,7 +239,7 @@ class GivenSource(NamedTuple):
         return f'<p style="{style}">{with_code(self.text)}</p>{source_html(self.source)}'
 
 
-def _step(number: object) -> Step:
+def _step(number: object) -> ProjectStep:
     chosen = as_int(number, "step")
     if not 1 <= chosen <= len(STEPS):
         raise PtxlabError(f"step={quoted(chosen)}: there are steps 1 to {len(STEPS)}")
@@ -300,7 +300,7 @@ class _Run(NamedTuple):
 
 
 def _arguments(
-    step: Step, A: NDArray[Any], B: NDArray[Any], bias: NDArray[Any], D: NDArray[Any]
+    step: ProjectStep, A: NDArray[Any], B: NDArray[Any], bias: NDArray[Any], D: NDArray[Any]
 ) -> list[Any]:
     """The arguments of a launch; B is [N, K]."""
     sizes = [D.shape[0], D.shape[1], A.shape[1]]
@@ -310,7 +310,7 @@ def _arguments(
     return [tensor_map(A, box, swizzle=128), tensor_map(B, box, swizzle=128), bias, D, *sizes]
 
 
-def _simulate(step: Step, kernel: Kernel, shape: tuple[int, int, int]) -> _Run:
+def _simulate(step: ProjectStep, kernel: Kernel, shape: tuple[int, int, int]) -> _Run:
     m, n, k = shape
     rng = np.random.default_rng(sum(shape))
     A, B = (rng.integers(-4, 5, (rows, k)).astype(np.float16) for rows in (m, n))
@@ -353,7 +353,7 @@ def check(step: int, answer: object) -> StepVerdict:
     return verdict
 
 
-def _judged(step: Step, name: str, answer: object) -> StepVerdict:
+def _judged(step: ProjectStep, name: str, answer: object) -> StepVerdict:
     before = f'#line {_GIVEN_LINE + 1} "what is given"\n{step.given}'
     kernel = compiled(answer, "gemm", before)
     source = str(answer)
@@ -459,7 +459,7 @@ def _readable(text: str) -> str:
     )
 
 
-def _wrong(step: Step, runs: list[_Run]) -> Sentences:
+def _wrong(step: ProjectStep, runs: list[_Run]) -> Sentences:
     """What may be wrong with the last of these launches, whose elements or order are not right."""
     run = runs[-1]
     (m, n, k), wrong, hazards, D = run.shape, run.wrong, run.result.hazards, run.D
@@ -535,7 +535,7 @@ _ELEMENTS = {
 }
 
 
-def _slow(step: Step, run: _Run) -> str:
+def _slow(step: ProjectStep, run: _Run) -> str:
     """Why a kernel is slow, from what it moved in a launch; "" if nothing stands out."""
     result, (m, n, k) = run.result, run.shape
     lines = result.by_line()
@@ -582,7 +582,7 @@ def _slow(step: Step, run: _Run) -> str:
     return ""
 
 
-def _stall(profile: Profile, step: Step) -> str:
+def _stall(profile: Profile, step: ProjectStep) -> str:
     """Where most of the time goes."""
     spent = {line: sum(reasons.values()) for line, reasons in profile.stalls.items()}
     if not spent:
@@ -631,7 +631,7 @@ def record(name: str, verdict: StepVerdict, folder: str | Path = ".") -> Path:
     return path
 
 
-class Entry(NamedTuple):
+class RecordedTime(NamedTuple):
     """One recorded time."""
 
     name: str
@@ -641,13 +641,13 @@ class Entry(NamedTuple):
     source: str
 
 
-def entries(folder: str | Path = ".") -> list[Entry]:
+def entries(folder: str | Path = ".") -> list[RecordedTime]:
     """The best time of each reader at each step, from the files in a folder."""
-    best: dict[tuple[str, int], Entry] = {}
+    best: dict[tuple[str, int], RecordedTime] = {}
     for path in sorted(as_path(folder, "folder").glob(f"*{_ENDING}")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             try:
-                entry = Entry(**json.loads(line))
+                entry = RecordedTime(**json.loads(line))
                 valid = 1 <= entry.step <= len(STEPS) and entry.microseconds > 0
             except (ValueError, TypeError):
                 valid = False

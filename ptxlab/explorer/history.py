@@ -53,7 +53,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class UndoState:
     """A state to undo or redo to: a document, and what else belongs to its instruction."""
 
     document: Document
@@ -67,16 +67,16 @@ class Snapshot:
 class History:
     """Snapshots to undo and redo to, the nearest last; they share unchanged arrays."""
 
-    past: tuple[Snapshot, ...] = ()
-    future: tuple[Snapshot, ...] = ()
+    past: tuple[UndoState, ...] = ()
+    future: tuple[UndoState, ...] = ()
 
-    def after(self, before: Snapshot) -> History:
+    def after(self, before: UndoState) -> History:
         """The history after an edit; beyond the limits of count and memory the oldest snapshots go."""
         snapshots = (*self.past, before)[-UNDO_LIMIT:]
         return History(snapshots[-_count_within(snapshots, HISTORY_BYTES) :])
 
 
-def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
+def _count_within(snapshots: Sequence[UndoState], max_bytes: int) -> int:
     """How many of the latest snapshots fit into `max_bytes`, at least one; shared arrays count once.
 
     >>> import ptxlab

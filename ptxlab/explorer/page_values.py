@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index
 from ..isa.dtypes import DType
 from .parse_cell import format_values
-from .product_document import Comparison, ProductDocument
+from .product_document import ChipComparison, ProductDocument
 from .state import ExplorerState
 
 # -- matrices --------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = 
     return {"values": values.astype(value_type).tobytes(), "codes": codes.astype(code_type).tobytes()}
 
 
-def comparison_bytes(document: ProductDocument, comparison: Comparison) -> dict[str, Any]:
+def comparison_bytes(document: ProductDocument, comparison: ChipComparison) -> dict[str, Any]:
     """D as bytes and, if it is compared, those of the other chip and which cells differ."""
     data = matrix_bytes(document, "D", comparison.codes)
     if comparison.other is None:

@@ -37,7 +37,7 @@ NO_CHIP = ""  # in place of a chip where there is no model: D stays empty
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ChipComparison:
     """The codes of D by one chip, and by a second one if there is one to compare with."""
 
     codes: NDArray[Any]
@@ -253,12 +253,12 @@ class ProductDocument:
             operation.results[GPU] = self.ins.d.unpack_codes(gpu.run(operation))
         return operation.results[chip]
 
-    def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
+    def comparison(self, chip: str | None = None, against: str | None = None) -> ChipComparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
         against = self.chip_choice.against if against is None else against
         if not self.chip_choice.has_result and chip is None:
-            return Comparison(self.chip_choice.empty)
-        return Comparison(self.result(chip), None if against is None else self.result(against))
+            return ChipComparison(self.chip_choice.empty)
+        return ChipComparison(self.result(chip), None if against is None else self.result(against))
 
     # -- the same with something changed ------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.tcgen05 import TensorInstruction
 from . import questions, tensor_questions
 from .fills import check_seed
-from .quiz_question import Kind, NamedCell, QuizQuestion, draw_cell, plain
+from .quiz_question import NamedCell, QuestionKind, QuizQuestion, draw_cell, plain
 from .state import ExplorerState
 
 QUESTIONS = 5  # of a quiz by default
@@ -23,39 +23,39 @@ MAX_QUESTIONS = 100
 
 #: Every kind of question, by its name: its matrices, how it is drawn and asked, what it takes, its hint.
 KINDS = {
-    "where": Kind(questions.in_registers, questions.draw_where, questions.ask_where, "register"),
-    "holds": Kind(questions.in_registers, questions.draw_holds, questions.ask_holds, "cell"),
-    "word": Kind(tensor_questions.in_tensor_memory, draw_cell, tensor_questions.ask_word, "numbers"),
-    "thread": Kind(
+    "where": QuestionKind(questions.in_registers, questions.draw_where, questions.ask_where, "register"),
+    "holds": QuestionKind(questions.in_registers, questions.draw_holds, questions.ask_holds, "cell"),
+    "word": QuestionKind(tensor_questions.in_tensor_memory, draw_cell, tensor_questions.ask_word, "numbers"),
+    "thread": QuestionKind(
         tensor_questions.only_d, tensor_questions.draw_thread, tensor_questions.ask_thread,
         "numbers", "Type the numbers.", "thread … register …",
     ),
-    "field": Kind(
+    "field": QuestionKind(
         tensor_questions.fields_to_ask, tensor_questions.draw_field, tensor_questions.ask_field,
         "words", "Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
         "descriptor on the screen tells.", "64, f16 …",
     ),
-    "reach": Kind(
+    "reach": QuestionKind(
         tensor_questions.only_d, tensor_questions.draw_reach, tensor_questions.ask_reach,
         "numbers", "Type their numbers, the lowest first.", "0, 1 …",
     ),
-    "nibble": Kind(
+    "nibble": QuestionKind(
         lambda state: ("A",) if state.ins.sparse else (), draw_cell, questions.ask_nibble,
         "cell", "Click it beside compressed A, or type its row and its chunk.", "row … chunk …",
     ),
-    "metadata": Kind(
+    "metadata": QuestionKind(
         lambda state: ("E",) if state.ins.sparse else (), draw_cell, questions.ask_metadata,
         "text", "Type its four bits.",
     ),
-    "value": Kind(
+    "value": QuestionKind(
         lambda state: ("D",) if state.chip_choice.has_result else (),
         questions.draw_value, questions.ask_value, "text", "Type the number.",
     ),
-    "change": Kind(
+    "change": QuestionKind(
         lambda state: ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else (),
         questions.draw_change, questions.ask_change, "text", "Type the number.",
     ),
-    "code": Kind(
+    "code": QuestionKind(
         questions.with_codes_to_ask, questions.draw_code, questions.ask_code,
         "text", "Type them in binary (0b…) or hexadecimal (0x…).",
     ),

@@ -53,7 +53,7 @@ class QuizQuestion(Question):
         return {"kind": self.name.partition(" ")[0], **{name: plain(getattr(self, name)) for name in shown}}
 
 
-class Kind(NamedTuple):
+class QuestionKind(NamedTuple):
     """A kind of questions: the matrices it can ask about, how a text about one is drawn, how a text is asked.
 
     Hint and example are those of a question that has none of its own.

@@ -18,9 +18,9 @@ from ..numerics.trace import trace
 from .document import Document, as_product, as_transfer
 from .fills import check_seed
 from .forms import Explorable, explorable
-from .history import Generator, History, Log, Snapshot
+from .history import Generator, History, Log, UndoState
 from .message import Message
-from .product_document import NO_CHIP, ChipChoice, Comparison, ProductDocument
+from .product_document import NO_CHIP, ChipChoice, ChipComparison, ProductDocument
 from .refused_edit import RefusedEdit
 from .start import first_document
 from .transfer_document import TransferDocument
@@ -163,7 +163,7 @@ class ExplorerState:
         """The codes of D by a chip, computed once per operation."""
         return self.product.result(chip)
 
-    def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
+    def comparison(self, chip: str | None = None, against: str | None = None) -> ChipComparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
         return self.product.comparison(chip, against)
 
@@ -231,10 +231,10 @@ class ExplorerState:
             self.history = history.after(before)
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> UndoState:
         """A snapshot of this state."""
         random = self.random.bit_generator.state
-        return Snapshot(self.document, self.log, random, self.notices, self.saved_view)
+        return UndoState(self.document, self.log, random, self.notices, self.saved_view)
 
     def undo(self) -> bool:
         """Undo the last edit or change of the instruction; False if there is none."""
@@ -254,7 +254,7 @@ class ExplorerState:
         self._restore(future[-1])
         return True
 
-    def _restore(self, snapshot: Snapshot) -> None:
+    def _restore(self, snapshot: UndoState) -> None:
         """Restore the document of a snapshot and, if its instruction differs, everything else."""
         before, self.log = self.document, snapshot.log
         if snapshot.document.ins == self.form:

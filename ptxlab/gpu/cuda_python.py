@@ -61,7 +61,7 @@ def check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-class Event(Protocol):
+class CudaEvent(Protocol):
     """`cuda.core.Event`."""
 
     @property
@@ -74,7 +74,7 @@ class Stream(Protocol):
     @property
     def handle(self) -> SupportsInt: ...
 
-    def record(self) -> Event: ...
+    def record(self) -> CudaEvent: ...
 
     def sync(self) -> None: ...
 

@@ -45,9 +45,9 @@ from .compiler import check_compiler, compile, compiler_version
 from .cuda_python import Device, check, load
 from .device import Gpu, check_device, processors
 from .launcher import errors_during, wait
-from .records import Measurement, Point, Record, measurable, read_record, user_file, write_record
+from .records import GpuRecord, Measurement, Point, measurable, read_record, user_file, write_record
 from .sass import Sass, counts_of_listing, disassemble, sass
-from .sensors import Watch, driver_version, limits
+from .sensors import SensorWatch, driver_version, limits
 
 _SECONDS = 0.03
 _WARM_UP = 0.2  # seconds: clocks rise within this time
@@ -208,7 +208,7 @@ class _Timer:
         blocks: int,
         threads: int,
         iterations: int,
-        watch: Watch | None = None,
+        watch: SensorWatch | None = None,
     ) -> tuple[float, int]:
         """Seconds, and cycles of block 0; `watch` reads the sensors meanwhile."""
         driver = self.driver
@@ -259,7 +259,7 @@ class _Timer:
         """The best point measured again for `seconds` seconds, with the readings of the sensors."""
         per_iteration = self._per_iteration(kernel, best.warps)
         iterations = max(1, int(seconds * best.per_second / per_iteration))
-        watch = Watch()
+        watch = SensorWatch()
         elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * best.warps, iterations, watch)
         rate, clock = per_iteration * iterations / elapsed, cycles / elapsed / 1e6
         return Point(best.warps, kernel.chains, rate, clock, watch.power, watch.temperature)
@@ -490,7 +490,7 @@ def record(
     return file
 
 
-def _measure_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+def _measure_missing(result: GpuRecord, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
     """Measure latency and throughput of the forms that the record lacks."""
     jobs = {form: plan(form) for form in forms if result.get(form) is None}
     for _, kernels in _built(jobs, gpu, result, file, end):
@@ -499,7 +499,7 @@ def _measure_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, en
         )
 
 
-def _sustain_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+def _sustain_missing(result: GpuRecord, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
     """Run the best kernel of each form for longer, and add the readings of the sensors."""
     jobs: dict[Form, list[tuple[int, Through]]] = {}
     for form in forms:
@@ -513,7 +513,7 @@ def _sustain_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, en
 
 
 def _built(
-    jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, result: Record, file: Path, end: float | None
+    jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, result: GpuRecord, file: Path, end: float | None
 ) -> Iterator[tuple[Measurement | None, list[TimedLoop]]]:
     """The kernels of each form, with its measurement so far; the record is saved regularly."""
     saved = time.monotonic()
@@ -532,9 +532,9 @@ def _built(
         write_record(result, file)
 
 
-def _conditions(gpu: Gpu, contents: Contents) -> Record:
+def _conditions(gpu: Gpu, contents: Contents) -> GpuRecord:
     clock, power = limits()
-    return Record(
+    return GpuRecord(
         gpu.name,
         gpu.target,
         timer().multiprocessors,
@@ -547,7 +547,7 @@ def _conditions(gpu: Gpu, contents: Contents) -> Record:
     )
 
 
-def _read_or_new(file: Path, conditions: Record) -> Record:
+def _read_or_new(file: Path, conditions: GpuRecord) -> GpuRecord:
     """The record in the file, which must be of the same conditions; a new one if there is no file."""
     if not file.exists():
         return conditions

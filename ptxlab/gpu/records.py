@@ -40,7 +40,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, repr=False)
-class Record:
+class GpuRecord:
     """Everything that was measured on one GPU.
 
     >>> record = measured(chip="H200")
@@ -86,14 +86,14 @@ def key_of(form: Form) -> Key:
 
 
 @overload
-def measured(ins: None = None, chip: str = ...) -> Record: ...
+def measured(ins: None = None, chip: str = ...) -> GpuRecord: ...
 
 
 @overload
 def measured(ins: Form | str, chip: str = ...) -> Measurement: ...
 
 
-def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement | Record:
+def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement | GpuRecord:
     """The measurement of an instruction on a chip, or without an instruction the record of the chip.
 
     ptxlab comes with the record of an H200. `ptxlab measure --all --record` makes one of your GPU, and a path
@@ -115,7 +115,7 @@ def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement |
     return result
 
 
-def _find(chip: str) -> Record:
+def _find(chip: str) -> GpuRecord:
     if chip.endswith(".json"):
         return read_record(Path(chip))
     words = chip.lower().split()
@@ -152,7 +152,7 @@ def user_file(gpu: str) -> Path:
 # -- files -------------------------------------------------------------------------------------------------
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> GpuRecord:
     """The record in a file."""
     try:
         status = path.stat()
@@ -162,7 +162,7 @@ def read_record(path: Path) -> Record:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, changed: int, size: int) -> Record:
+def _read(path: Path, changed: int, size: int) -> GpuRecord:
     try:
         content: dict[str, Any] = json.loads(read_text_file(path))
         if content["format"] != _FORMAT:
@@ -180,8 +180,8 @@ def _read(path: Path, changed: int, size: int) -> Record:
     return record
 
 
-def _conditions(content: dict[str, Any]) -> Record:
-    record = Record(**content)
+def _conditions(content: dict[str, Any]) -> GpuRecord:
+    record = GpuRecord(**content)
     for name in ("gpu", "target", "driver", "cuda", "date", "contents"):
         if not isinstance(getattr(record, name), str):
             raise ValueError(f"{name} is not a text")
@@ -197,7 +197,7 @@ def _check_number(value: object, name: str) -> None:
         raise ValueError(f"{name} is not a number from 0 on")
 
 
-def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measurement:
+def _measurement(record: GpuRecord, entry: dict[str, Any], row: list[Any]) -> Measurement:
     names = COLUMNS if len(row) == len(COLUMNS) else (*COLUMNS, *SUSTAINED)
     for name, value in zip(names, row, strict=True):
         if value is not None or name not in _OPTIONAL:
@@ -226,7 +226,7 @@ def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measu
     )
 
 
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: GpuRecord, path: Path) -> None:
     """Write a record, a line for every instruction (with all its N)."""
     groups: dict[tuple[str, str, str], list[list[Any]]] = {}
     for (mnemonic, a_space), result in record.measurements.items():
@@ -237,7 +237,7 @@ def write_record(record: Record, path: Path) -> None:
             sass = sass.replace(f"64x{n}x", "64x*x")
         groups.setdefault((name, a_space, sass), []).append([n, *_figures(result)])
     conditions = {
-        name: getattr(record, name) for name in Record.__dataclass_fields__ if name != "measurements"
+        name: getattr(record, name) for name in GpuRecord.__dataclass_fields__ if name != "measurements"
     }
     lines = [
         json.dumps(

@@ -36,12 +36,12 @@ _UNKNOWN = Reading(None, None, None)
 
 
 @dataclass
-class Watch:
+class SensorWatch:
     """Power and temperature while the GPU works.
 
     The driver keeps samples of power, one every 20 ms; the first ones of a run include earlier work.
 
-    >>> watch = Watch()
+    >>> watch = SensorWatch()
     >>> watch.follow(lambda: True)   # nothing to wait for
     >>> watch.power is None
     True

@@ -18,7 +18,7 @@ from .targets import SM_107, check_target
 
 
 @dataclass(frozen=True)
-class Kind:
+class MmaKind:
     """What a `.kind::` of tcgen05.mma multiplies, and the codes of its types.
 
     >>> KINDS["f16"].types, KINDS["f16"].results, KINDS["mxf4"].depths
@@ -84,17 +84,17 @@ _FLOAT, _INTEGER = _codes(f32=1, f16=0), _codes(s32=2)
 _F32 = _codes(f32=1)
 
 #: Every kind, plain ones first. D of a block-scaled kind is f32 and has no field.
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, MmaKind] = {
     row.name: row
     for row in (
-        Kind("f16", _codes(f16=0, bf16=1), _FLOAT, (16,), "2:4"),
-        Kind("tf32", _codes(tf32=2), _F32, (8,), "1:2"),
-        Kind("f8f6f4", _F8F6F4, _FLOAT, (32, 64), "2:4"),
-        Kind("i8", _codes(u8=0, s8=1), _INTEGER, (32,), "2:4", negates=False, saturates=True),
-        Kind("ti16", _codes(s1z4m11=3), _INTEGER, (16,), "2:4", transposes=False),
-        Kind("mxf8f6f4", _F8F6F4, _F32, (32, 64), "2:4", _codes(ue8m0=1)),
-        Kind("mxf4", _codes(e2m1=1), _F32, (64, 96, 128), "4:8", _codes(ue8m0=1), transposes=False),
-        Kind(
+        MmaKind("f16", _codes(f16=0, bf16=1), _FLOAT, (16,), "2:4"),
+        MmaKind("tf32", _codes(tf32=2), _F32, (8,), "1:2"),
+        MmaKind("f8f6f4", _F8F6F4, _FLOAT, (32, 64), "2:4"),
+        MmaKind("i8", _codes(u8=0, s8=1), _INTEGER, (32,), "2:4", negates=False, saturates=True),
+        MmaKind("ti16", _codes(s1z4m11=3), _INTEGER, (16,), "2:4", transposes=False),
+        MmaKind("mxf8f6f4", _F8F6F4, _F32, (32, 64), "2:4", _codes(ue8m0=1)),
+        MmaKind("mxf4", _codes(e2m1=1), _F32, (64, 96, 128), "4:8", _codes(ue8m0=1), transposes=False),
+        MmaKind(
             "mxf4nvf4",
             _codes(e2m1=1),
             _F32,
@@ -312,7 +312,7 @@ class InstructionDescriptor:
                 )
 
     @property
-    def traits(self) -> Kind:
+    def traits(self) -> MmaKind:
         """What its kind multiplies: types, depths, scales."""
         return KINDS[self.kind]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 Value = Fraction | float
 
 
-class Format(NamedTuple):
+class FloatFields(NamedTuple):
     """The fields of a float type, below its sign bit if it has one."""
 
     exponent_bits: int
@@ -31,19 +31,19 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "f16": Format(5, 10),
-    "bf16": Format(8, 7),
-    "tf32": Format(8, 10, ignored_bits=13),
-    "f32": Format(8, 23),
-    "f64": Format(11, 52),
-    "e5m2": Format(5, 2),
-    "e4m3": Format(4, 3, "nan"),
-    "e3m2": Format(3, 2, "number"),
-    "e2m3": Format(2, 3, "number"),
-    "e2m1": Format(2, 1, "number"),
-    "ue8m0": Format(8, 0, "nan"),
-    "ue4m3": Format(4, 3, "nan"),
-    "ue5m3": Format(5, 3, "nan"),
+    "f16": FloatFields(5, 10),
+    "bf16": FloatFields(8, 7),
+    "tf32": FloatFields(8, 10, ignored_bits=13),
+    "f32": FloatFields(8, 23),
+    "f64": FloatFields(11, 52),
+    "e5m2": FloatFields(5, 2),
+    "e4m3": FloatFields(4, 3, "nan"),
+    "e3m2": FloatFields(3, 2, "number"),
+    "e2m3": FloatFields(2, 3, "number"),
+    "e2m1": FloatFields(2, 1, "number"),
+    "ue8m0": FloatFields(8, 0, "nan"),
+    "ue4m3": FloatFields(4, 3, "nan"),
+    "ue5m3": FloatFields(5, 3, "nan"),
 }
 #: Types without a sign bit; `ue4m3` ignores its eighth bit.
 _UNSIGNED = ("ue8m0", "ue4m3", "ue5m3")

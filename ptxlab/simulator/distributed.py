@@ -30,7 +30,7 @@ from .module_image import ModuleImage
 from .ptx.linker import read_modules
 from .ptx.syntax import PtxInstruction
 from .result import LimitError, merged
-from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
+from .simulate import KEPT_BYTES, BlockOutcome, BlockRun, Setup, as_bytes, batch_blocks
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -51,7 +51,7 @@ class _Task:
 
 
 @dataclass
-class _Gathered(Outcome):
+class _Gathered(BlockOutcome):
     """The outcome of blocks in other processes, and what they wrote.
 
     `written` has for each array the places that changed and their new content; for an array in `updated`, by
@@ -87,7 +87,7 @@ class _Gathered(Outcome):
                 array[places] = content
 
 
-def simulate_on(executor: Executor, image: ModuleImage, setup: Setup, show: bool | None) -> Outcome:
+def simulate_on(executor: Executor, image: ModuleImage, setup: Setup, show: bool | None) -> BlockOutcome:
     """Run the blocks of a kernel on the workers of an executor; arrays are written in place.
 
     They are written when all blocks are done: an error, or a worker that dies, leaves them as they were.
@@ -146,7 +146,7 @@ def _run_task(task: _Task) -> _Gathered:
     arrays = _arrays(setup.arguments)
     before = [array.copy() for array in arrays]
     updates = _Updates(image.plans.blind_updates)
-    run = Run(image, setup, (updates,), kept=task.kept)
+    run = BlockRun(image, setup, (updates,), kept=task.kept)
     updates.watch(run.buffers, arrays)
     run.blocks(task.first, task.last)
     written = []

@@ -21,7 +21,7 @@ from .module_image import ModuleImage, polls
 from .peaks import Work
 from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
-from .simulate import Run, Setup
+from .simulate import BlockRun, Setup
 from .timing.chip_timings import ChipTiming
 from .timing.dependence import dependence
 from .timing.instruction_streams import Cache, Expansion, Streams, streams
@@ -37,8 +37,8 @@ from .timing.replay import (
     SERVICES,
     SHARED,
     UNITS,
-    Outcome,
     Rates,
+    ReplayOutcome,
     Shape,
     run_program,
 )
@@ -105,7 +105,7 @@ def profile(
     recorder = Recorder(
         instruction_numbers(image.module), widths(code), counters(code), evicted_first(image.module)
     )
-    run = Run(image, setup, [recorder, *([] if together or not image.spins else [_Patience()])])
+    run = BlockRun(image, setup, [recorder, *([] if together or not image.spins else [_Patience()])])
     chosen = _typical(clusters, groups, min(resident, _MAX_CLUSTERS))
     warps = _recorded(run, recorder, grid, chosen, together)
     values = dependence(image.module)
@@ -250,7 +250,7 @@ def _last_end(costs: list[float], places: int) -> float:
 
 
 def _recorded(
-    run: Run, recorder: Recorder, grid: LaunchGrid, chosen: list[int], together: bool
+    run: BlockRun, recorder: Recorder, grid: LaunchGrid, chosen: list[int], together: bool
 ) -> list[list[int]]:
     """Simulate the chosen clusters, or all with `together`; returns the numbers of the chosen ones' warps."""
     cluster = grid.cluster_size
@@ -321,7 +321,7 @@ class _Sample:
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
         replayed = min(self.total, _MAX_WAVES * self.resident) if self.uneven is None else self.samples
         rows = len(data.opcodes)
-        outcome = Outcome(
+        outcome = ReplayOutcome(
             stalls=np.zeros((rows, len(REASONS))),
             counts=np.zeros(rows),
             busy=np.zeros(len(UNITS) + len(SERVICES)),
@@ -426,7 +426,7 @@ def _unit(kind: int, unit: int) -> str:
     return "shared memory" if kind == SHARED else "L1"
 
 
-def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
+def _work(run: BlockRun, grid: LaunchGrid, scale: float, fresh: float) -> Work:
     """What the launch moves and multiplies, scaled up from the sample; `fresh` sectors come from DRAM."""
     outcome = run.outcome()
     work = work_of(outcome.profile, outcome.touched.footprint, grid.block_count)

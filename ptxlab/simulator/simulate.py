@@ -1,7 +1,7 @@
 """A launch, block by block in batches, without a GPU.
 
-`Setup` is what to run, `Run` what blocks of one process share, `Outcome` what they leave behind. Blocks
-run in batches, whose threads go through each instruction together (`machine.py`).
+`Setup` is what to run, `BlockRun` what blocks of one process share, `BlockOutcome` what they leave behind.
+Blocks run in batches, whose threads go through each instruction together (`machine.py`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Setup:
 
 
 @dataclass
-class Outcome:
+class BlockOutcome:
     """The outcome of some blocks, besides the arrays that they wrote."""
 
     profile: tuple[Executed, ...] = ()
@@ -82,9 +82,11 @@ class Outcome:
     trace: WarpTrace | None = None
 
 
-def simulate(image: ModuleImage, setup: Setup, observers: Sequence[Observer], show: bool | None) -> Outcome:
+def simulate(
+    image: ModuleImage, setup: Setup, observers: Sequence[Observer], show: bool | None
+) -> BlockOutcome:
     """Run all blocks of a kernel in this process; arrays are written in place."""
-    run = Run(image, setup, observers, echo=True)
+    run = BlockRun(image, setup, observers, echo=True)
     count = setup.grid.block_count
     with bar(count, "blocks", show=show) as tick:
         run.blocks(0, count, tick)
@@ -111,7 +113,7 @@ class Output:
             sys.stdout.write(text)
 
 
-class Run:
+class BlockRun:
     """Blocks of a launch in this process: the memory that they share, and their observers.
 
     It is not part of a reference cycle, so its memory is freed without the garbage collector.
@@ -228,12 +230,12 @@ class Run:
         with np.errstate(all="ignore"):
             Machine(self.launch, Batch(self._setup.grid, numbers)).run()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BlockOutcome:
         """The outcome of the blocks that have run."""
         report = self._setup.report
         for observer in self._observers:
             observer.finish()
-        return Outcome(
+        return BlockOutcome(
             self._counts.profile(self._traffic),
             self._traffic.touched,
             self._products,

@@ -152,7 +152,7 @@ class Grid:
         return tuple(column for column in range(self.shape[1] + 1) if column not in inside)
 
     def part(self, rows: range, columns: range) -> Grid:
-        """Adjacent rows and columns of the grid, with their headings; no cell may cross the edge. `spot` stays."""
+        """Adjacent rows and columns of the grid, with their headings; no cell may cross the edge."""
         cells = tuple(
             replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
             for cell in self.cells

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..gpu.records import Measurement, Record, measured
+from ..gpu.records import GpuRecord, Measurement, measured
 from ..isa.mma import Instruction
 from .charts import Line, LineChart, bars
 from .picture import Picture
@@ -54,7 +54,7 @@ def throughput(
     return _over_n(record, type, series, cycles=what == "cycles").with_title(title)
 
 
-def wgmma_types(record: Record) -> list[str]:
+def wgmma_types(record: GpuRecord) -> list[str]:
     """The element types of A for which the record has wgmma, with B of the same.
 
     >>> wgmma_types(measured(chip="H200"))[:2]
@@ -63,7 +63,7 @@ def wgmma_types(record: Record) -> list[str]:
     return list(dict.fromkeys(form.a_type for form, _ in _plain(record) if form.lanes == 128))
 
 
-def wgmma_measurements(record: Record, type: str) -> dict[tuple[bool, str], list[Measurement]]:
+def wgmma_measurements(record: GpuRecord, type: str) -> dict[tuple[bool, str], list[Measurement]]:
     """Measurements of wgmma with this type of A and B in order of N, by sparsity and place of A."""
     chosen: dict[tuple[bool, str], list[Measurement]] = {key: [] for key in _SERIES}
     for form, result in _plain(record):
@@ -78,7 +78,7 @@ def wgmma_measurements(record: Record, type: str) -> dict[tuple[bool, str], list
     return {key: results for key, results in chosen.items() if results}
 
 
-def _plain(record: Record) -> Iterator[tuple[Instruction, Measurement]]:
+def _plain(record: GpuRecord) -> Iterator[tuple[Instruction, Measurement]]:
     """Instructions that multiply, with A and B of one type; no .satfinite or .rz, which are as fast."""
     for result in record:
         form = result.form
@@ -94,12 +94,12 @@ def _n(result: Measurement) -> int:
     return result.form.n if isinstance(result.form, Instruction) else 0
 
 
-def _conditions(record: Record) -> str:
+def _conditions(record: GpuRecord) -> str:
     return f"{record.gpu}, {record.contents} operands, {record.date}"
 
 
 def _over_n(
-    record: Record, type: str, series: dict[tuple[bool, str], list[Measurement]], *, cycles: bool
+    record: GpuRecord, type: str, series: dict[tuple[bool, str], list[Measurement]], *, cycles: bool
 ) -> LineChart:
     lines = []
     for key, results in series.items():
@@ -130,7 +130,7 @@ def _over_n(
     return LineChart(title, (*notes, _conditions(record)), tuple(lines), "N", y_title, _N_STEP)
 
 
-def _sparsity(record: Record, type: str, series: dict[tuple[bool, str], list[Measurement]]) -> LineChart:
+def _sparsity(record: GpuRecord, type: str, series: dict[tuple[bool, str], list[Measurement]]) -> LineChart:
     """Operations a cycle of the sparse instruction over those of the dense one, with the same N."""
     lines = []
     for space, name in (("register", "A in registers"), ("shared", "A in memory")):
@@ -146,7 +146,7 @@ def _sparsity(record: Record, type: str, series: dict[tuple[bool, str], list[Mea
     return LineChart(title, (*notes, _conditions(record)), tuple(lines), "N", "times as fast", _N_STEP)
 
 
-def _native(record: Record) -> Picture:
+def _native(record: GpuRecord) -> Picture:
     """Throughput of mma with the deepest K of each type, those that the chip lacks among them."""
     values = {}
     for result, name in _deepest(record):
@@ -159,7 +159,7 @@ def _native(record: Record) -> Picture:
     return bars(values, title, notes, text="{:.0f}".format)
 
 
-def _deepest(record: Record) -> Iterator[tuple[Measurement, str]]:
+def _deepest(record: GpuRecord) -> Iterator[tuple[Measurement, str]]:
     deepest: dict[str, tuple[int, Measurement]] = {}
     for form, result in _plain(record):
         if form.family == "mma" and form.m == 16 and form.a_type in _COMPARED:

@@ -20,7 +20,7 @@ import pytest
 import ptxlab
 from ptxlab.adapters import framework_session as sessions
 from ptxlab.adapters import frameworks
-from ptxlab.adapters.framework_session import current_session, replaced, replacing
+from ptxlab.adapters.framework_session import attributes_replaced, current_session, replace_attributes
 
 pytestmark = pytest.mark.filterwarnings("ignore:autotuning inside")
 _NUMBA = """
@@ -86,13 +86,15 @@ def _standin(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Callable[[Any],
         if opened is None:
             original(x, step)
             return
-        with replacing([(framework.instance, "chip", step), (_Derived, "device", lambda self: str(step))]):
+        with attributes_replaced(
+            [(framework.instance, "chip", step), (_Derived, "device", lambda self: str(step))]
+        ):
             assert framework.instance.chip == step and framework.instance.device() == str(step)
             x += step
         opened.results.append(SimpleNamespace())
 
     adapter: Any = ModuleType("ptxlab.adapters.standin")
-    adapter.install = lambda: replaced(
+    adapter.install = lambda: replace_attributes(
         [
             (framework, "launch", launch),
             (_Standin, "compute_capability", property(lambda self: (9, 0))),
@@ -248,18 +250,19 @@ def test_sessions_that_end_in_odd_ways(kernel: Callable[[int], Callable[[Any], N
 def test_a_framework_that_cannot_be_restored_leaves_no_other_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    _standin(monkeypatch)
+    before = _attributes()
     restored: list[str] = []
 
     def fail() -> None:
         raise RuntimeError("the framework was unloaded")
 
-    with pytest.raises(RuntimeError, match="was unloaded"), ptxlab.simulating():
-        monkeypatch.setattr(
-            sessions,
-            "_RESTORERS",
-            {"first": lambda: restored.append("first"), "second": fail, "third": lambda: restored.append("third")},
-        )
-    assert restored == ["third", "first"] and not sessions._RESTORERS
+    opened = ptxlab.simulating()
+    opened.__enter__()
+    sessions._RESTORERS |= {"failing": fail, "last": lambda: restored.append("last")}
+    with pytest.raises(RuntimeError, match="was unloaded"):
+        opened.__exit__(None, None, None)
+    assert restored == ["last"] and not sessions._RESTORERS and _attributes() == before
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -287,5 +290,5 @@ def test_the_last_change_that_fails_undoes_the_others() -> None:
 
     owner = SimpleNamespace(here=1)
     with pytest.raises(AttributeError):
-        replaced([(owner, "here", 2)], added=[(owner, "new", 3), (Slotted(), "other", 4)])
+        replace_attributes([(owner, "here", 2)], added=[(owner, "new", 3), (Slotted(), "other", 4)])
     assert vars(owner) == {"here": 1}

@@ -27,7 +27,7 @@ from ptxlab.explorer.edits import (
 from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.page_values import register_fields
 from ptxlab.explorer.parse_cell import format_value
-from ptxlab.explorer.product_document import Comparison
+from ptxlab.explorer.product_document import ChipComparison
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import dot_product_steps
 from ptxlab.instruction import mma_instructions
@@ -308,12 +308,12 @@ def test_options_of_any_integer_type(kind: Any) -> None:
 
 def test_comparisons_mark_cells_that_differ() -> None:
     codes = np.arange(6).reshape(2, 3)
-    assert not Comparison(codes).differ.any()
-    assert not Comparison(codes, codes.copy()).differ.any()
+    assert not ChipComparison(codes).differ.any()
+    assert not ChipComparison(codes, codes.copy()).differ.any()
     other = codes.copy()
     other[1, 2] = 9
-    assert np.argwhere(Comparison(codes, other).differ).tolist() == [[1, 2]]
-    np.testing.assert_array_equal(Comparison(codes, other).codes, codes)
+    assert np.argwhere(ChipComparison(codes, other).differ).tolist() == [[1, 2]]
+    np.testing.assert_array_equal(ChipComparison(codes, other).codes, codes)
 
 
 @pytest.mark.parametrize("chips", [("GPU", None), ("GPU", "sm_90"), ("sm_90", "GPU")])

@@ -19,7 +19,7 @@ from ptxlab.gpu import measure as engine
 from ptxlab.gpu import sensors
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
-from ptxlab.gpu.records import Measurement, Point, Record, measured, read_record, work, write_record
+from ptxlab.gpu.records import GpuRecord, Measurement, Point, measured, read_record, work, write_record
 from ptxlab.views.throughput import WHAT, throughput, wgmma_measurements
 from tests.cases import refuses
 from tests.texts import replaced
@@ -134,7 +134,7 @@ def test_power_is_that_of_the_run_alone(monkeypatch: pytest.MonkeyPatch) -> None
             lambda begin, end, known=known: [watts for at, watts in known.items() if begin < at <= end],
         )
         left = iter([False] * 8 + [True])
-        watch = sensors.Watch()
+        watch = sensors.SensorWatch()
         watch.follow(lambda left=left: next(left))  # type: ignore[misc]
         assert (watch.power, watch.temperature) == (power, 41.0)
 
@@ -175,7 +175,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
 def test_a_record_of_the_users_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ptxlab.gpu.records.data_folder", lambda: tmp_path)
     old = measured(_F16)
-    record = Record("NVIDIA L4", "sm_89", 58, "580", "13.0", "2026-01-01", None, None, "random")
+    record = GpuRecord("NVIDIA L4", "sm_89", 58, "580", "13.0", "2026-01-01", None, None, "random")
     point = Point(8, 4, 1e10, 2000.0)
     record.add(
         Measurement(old.form, "NVIDIA L4", "sm_89", 58, 33.0, None, (point,), "native", "random", "2026")

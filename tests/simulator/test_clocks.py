@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.simulator.checks.clocks_plain import Access, Order
+from ptxlab.simulator.checks.clocks_plain import Order, PlainAccess
 from ptxlab.simulator.checks.race_detector import RaceDetector
 from ptxlab.simulator.checks.shadow_memory import ShadowTouch
-from ptxlab.simulator.events import Access as Event
 from ptxlab.simulator.events import Observer, Synchronisation
+from ptxlab.simulator.events import Access as Event
 from ptxlab.simulator.launch_threads import Batch
 from tests.sampling import EXHAUSTIVE
 
@@ -169,7 +169,7 @@ class Plainly(Observer):
         accesses = []
         for thread, address in zip(access.threads.tolist(), access.addresses.tolist(), strict=True):
             place = thread // self.lanes if access.space == "shared" else -1, int(address)
-            accesses.append(Access(self.time, thread, place, kind, strong, "cta" in parts))
+            accesses.append(PlainAccess(self.time, thread, place, kind, strong, "cta" in parts))
         releases, acquires = (
             ("release" in parts, "acquire" in parts) if "acq_rel" not in parts else (True, True)
         )

@@ -26,16 +26,16 @@ from ptxlab.simulator.timing.replay import (
     WAIT,
     WGMMA,
     Instructions,
-    Outcome,
-    Program,
     Rates,
+    ReplayOutcome,
+    SampleSteps,
     Shape,
     TimedInstruction,
     Touches,
     columns,
     run_program,
 )
-from ptxlab.simulator.timing.replay_plain import Replay, Touch
+from ptxlab.simulator.timing.replay_plain import PlainTouch, Replay
 from ptxlab.simulator.timing.stalls import BARRIER, MBARRIER
 from tests.sampling import EXHAUSTIVE, covered_by
 
@@ -61,11 +61,11 @@ def random_instruction(rng: random.Random) -> TimedInstruction:
     )  # fmt: skip
 
 
-def random_touch(rng: random.Random, number: int) -> Touch:
+def random_touch(rng: random.Random, number: int) -> PlainTouch:
     sectors = rng.choice((0.0, 1.0, 4.0, 32.0, 512.0))
     l2 = rng.choice((0.0, sectors * 0.7))
     dram = rng.choice((0.0, sectors)) if l2 else 0.0
-    return Touch(rng.choice((1.0, 2.0, 32.0)), sectors, l2, dram, rng.randrange(-1, number))
+    return PlainTouch(rng.choice((1.0, 2.0, 32.0)), sectors, l2, dram, rng.randrange(-1, number))
 
 
 class Launch:
@@ -74,7 +74,7 @@ class Launch:
     def __init__(self, rng: random.Random) -> None:
         warps, sms, resident = rng.randrange(1, 10), rng.choice((1, 1, 1, 2)), rng.randrange(1, 4)
         self.shape = Shape(warps, sms, resident, rng.randrange(1, 3), rng.randrange(1, 9))
-        self.touches: list[Touch] = []
+        self.touches: list[PlainTouch] = []
         self.instructions = [random_instruction(rng) for _ in range(rng.randrange(2, 12))]
         spread = rng.choice((0.0, 0.3))
         self.rates = Rates(
@@ -115,12 +115,12 @@ class Launch:
         late = kind == MBARRIER and rng.random() < 0.3
         for number, cluster in enumerate(self.sample):
             for warp, steps in enumerate(cluster[rank]):
-                added: list[Touch] = []
+                added: list[PlainTouch] = []
                 if kind == BARRIER:
-                    added = [Touch(signals=(event,), waits=(event,))]
+                    added = [PlainTouch(signals=(event,), waits=(event,))]
                 else:
-                    added += [Touch(signals=(event,))] * (warp in arriving)
-                    added += [Touch(waits=(event,))] * (warp in waiting)
+                    added += [PlainTouch(signals=(event,))] * (warp in arriving)
+                    added += [PlainTouch(waits=(event,))] * (warp in waiting)
                 place = len(steps)  # events in the same order in all warps, so that most launches end
                 for touch in added:
                     amount = 1.0 if late and touch.signals else 0.0
@@ -163,9 +163,9 @@ class Launch:
             np.array(linked, dtype=np.int64),
         )
         events = np.array([self.events] * self.shape.samples, dtype=np.int64).reshape(self.shape.samples, -1)
-        program = Program(*columns(stream, int, int), *columns(bounds, int, int), events)
+        program = SampleSteps(*columns(stream, int, int), *columns(bounds, int, int), events)
         issued = np.zeros((len(stream) * self.shape.total, 6))
-        outcome = Outcome(
+        outcome = ReplayOutcome(
             np.zeros((len(rows), 14)), np.zeros(len(rows)), np.zeros(13), issued, np.zeros(self.shape.total)
         )
         cycles = run_program(self.shape, self.rates, program, Instructions.of(rows), touches, outcome)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu.measure import is_typical
-from ptxlab.gpu.records import Measurement, Record, measured, work
+from ptxlab.gpu.records import GpuRecord, Measurement, measured, work
 from ptxlab.isa.mma import Instruction
 from ptxlab.views import Picture
 from ptxlab.views.throughput import throughput, wgmma_measurements, wgmma_types
@@ -161,7 +161,7 @@ def _longer(result: Measurement) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _by_n(record: Record, type_name: str) -> Iterator[str]:
+def _by_n(record: GpuRecord, type_name: str) -> Iterator[str]:
     series = wgmma_measurements(record, type_name)
     names = {
         (
@@ -191,7 +191,7 @@ def _rate(result: Measurement) -> str:
     return f"{result.throughput / 1e12:,.0f} ({result.cycles:.0f})"
 
 
-def _all_forms(record: Record) -> str:
+def _all_forms(record: GpuRecord) -> str:
     rows: dict[tuple[str, str], dict[int, Measurement]] = {}
     for result in record:
         form = result.form
@@ -205,7 +205,7 @@ def _all_forms(record: Record) -> str:
     return table(("instruction", "A in", "N = 64", "N = 128", "N = 256"), lines, numbers=(2, 3, 4))
 
 
-def _sustained(record: Record) -> Iterator[tuple[str, ...]]:
+def _sustained(record: GpuRecord) -> Iterator[tuple[str, ...]]:
     for result in record:
         form = result.form
         if not is_typical(form):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..._util.arguments import as_flag, as_text, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
-from ..instruction_descriptor import KINDS, InstructionDescriptor, Kind, Shapes, scales_per_row, shapes_of
+from ..instruction_descriptor import KINDS, InstructionDescriptor, MmaKind, Shapes, scales_per_row, shapes_of
 from ..layout import Mode
 from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand, Packing
@@ -137,7 +137,7 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
     # -- the form in PTX's words -----------------------------------------------------------------------------
 
     @property
-    def traits(self) -> Kind:
+    def traits(self) -> MmaKind:
         """What its kind multiplies: types, depths, scales."""
         return KINDS[self.kind]
 

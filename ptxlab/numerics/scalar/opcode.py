@@ -102,7 +102,7 @@ class Opcode:
 
 
 @dataclass(frozen=True)
-class Row:
+class OpcodeRow:
     """A line of the table: opcodes, what they read and return, and how their function is made.
 
     `sources` and `results` are words: `t` the last type of the opcode, `d` its first, `w` twice the width

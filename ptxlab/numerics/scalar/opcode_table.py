@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import comparison, convert, floating, integer, video
-from .opcode import Row
+from .opcode import OpcodeRow
 
 _INTEGERS = "(.u16|.u32|.u64|.s16|.s32|.s64)"
 _SIGNED = "(.s16|.s32|.s64)"
@@ -20,85 +20,85 @@ _F16 = "(.f16|.f16x2)"
 _BF16 = "(.bf16|.bf16x2)"
 
 _INTEGER = (
-    Row(f"(add|sub){_INTEGERS}", "t t", "t", integer.elementwise),
-    Row("(add|sub).sat.s32", "t t", "t", integer.elementwise),
-    Row("add(.u16x2|.s16x2)", "t t", "t", integer.elementwise),
-    Row("(add|sub){.sat}(.u8x4|.s8x4)", "t t", "t", integer.elementwise),
-    Row("add.sat(.u32|.u16x2|.s16x2)", "t t", "t", integer.elementwise),
-    Row(f"mul(.lo|.hi){_INTEGERS}", "t t", "t", integer.multiply),
-    Row("mul.wide(.u16|.u32|.s16|.s32)", "t t", "w", integer.multiply),
-    Row(f"mad(.lo|.hi){_INTEGERS}", "t t t", "t", integer.multiply),
-    Row("mad.wide(.u16|.u32|.s16|.s32)", "t t w", "w", integer.multiply),
-    Row("mad.hi.sat.s32", "t t t", "t", integer.multiply),
-    Row("mul24(.lo|.hi)(.u32|.s32)", "t t", "t", integer.multiply_24),
-    Row("mad24(.lo|.hi)(.u32|.s32)", "t t t", "t", integer.multiply_24),
-    Row("mad24.hi.sat.s32", "t t t", "t", integer.multiply_24),
-    Row(f"sad{_INTEGERS}", "t t t", "t", integer.elementwise),
-    Row(f"(div|rem){_INTEGERS}", "t t", "t", integer.divide),
-    Row(f"(abs|neg){_SIGNED}", "t", "t", integer.elementwise),
-    Row(f"(min|max){_INTEGERS}", "t t", "t", integer.elementwise),
-    Row("(min|max)(.u16x2|.s16x2|.u8x4|.s8x4)", "t t", "t", integer.elementwise),
-    Row("(min|max).relu(.s16x2|.s32|.s8x4)", "t t", "t", integer.elementwise),
-    Row("neg.s8x4", "t", "t", integer.elementwise),
-    Row("clmad(.lo|.hi).u64", "t t t", "t", integer.carryless),
-    Row("(popc|clz)(.b32|.b64)", "t", "i", integer.count),
-    Row(f"bfind{{.shiftamt}}{_32_64}", "t", "i", integer.count),
-    Row("fns.b32", "t b32 b32", "b32", integer.nth_set_bit),
-    Row("brev(.b32|.b64)", "t", "t", integer.brev),
-    Row(f"bfe{_32_64}", "t i i", "t", integer.extract),
-    Row("bfi(.b32|.b64)", "t t i i", "t", integer.insert),
-    Row("szext(.clamp|.wrap)(.u32|.s32)", "t i", "t", integer.szext),
-    Row("bmsk(.clamp|.wrap).b32", "i i", "i", integer.bmsk),
-    Row("dp4a(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
-    Row("dp2a(.lo|.hi)(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
-    Row(f"(add|sub).cc{_32_64}", "t t", "t p", integer.add_carry),
-    Row(f"(addc|subc){_32_64}", "t t p", "t", integer.add_carry),
-    Row(f"(addc|subc).cc{_32_64}", "t t p", "t p", integer.add_carry),
-    Row(f"mad(.lo|.hi).cc{_32_64}", "t t t", "t p", integer.add_carry),
-    Row(f"madc(.lo|.hi){_32_64}", "t t t p", "t", integer.add_carry),
-    Row(f"madc(.lo|.hi).cc{_32_64}", "t t t p", "t p", integer.add_carry),
+    OpcodeRow(f"(add|sub){_INTEGERS}", "t t", "t", integer.elementwise),
+    OpcodeRow("(add|sub).sat.s32", "t t", "t", integer.elementwise),
+    OpcodeRow("add(.u16x2|.s16x2)", "t t", "t", integer.elementwise),
+    OpcodeRow("(add|sub){.sat}(.u8x4|.s8x4)", "t t", "t", integer.elementwise),
+    OpcodeRow("add.sat(.u32|.u16x2|.s16x2)", "t t", "t", integer.elementwise),
+    OpcodeRow(f"mul(.lo|.hi){_INTEGERS}", "t t", "t", integer.multiply),
+    OpcodeRow("mul.wide(.u16|.u32|.s16|.s32)", "t t", "w", integer.multiply),
+    OpcodeRow(f"mad(.lo|.hi){_INTEGERS}", "t t t", "t", integer.multiply),
+    OpcodeRow("mad.wide(.u16|.u32|.s16|.s32)", "t t w", "w", integer.multiply),
+    OpcodeRow("mad.hi.sat.s32", "t t t", "t", integer.multiply),
+    OpcodeRow("mul24(.lo|.hi)(.u32|.s32)", "t t", "t", integer.multiply_24),
+    OpcodeRow("mad24(.lo|.hi)(.u32|.s32)", "t t t", "t", integer.multiply_24),
+    OpcodeRow("mad24.hi.sat.s32", "t t t", "t", integer.multiply_24),
+    OpcodeRow(f"sad{_INTEGERS}", "t t t", "t", integer.elementwise),
+    OpcodeRow(f"(div|rem){_INTEGERS}", "t t", "t", integer.divide),
+    OpcodeRow(f"(abs|neg){_SIGNED}", "t", "t", integer.elementwise),
+    OpcodeRow(f"(min|max){_INTEGERS}", "t t", "t", integer.elementwise),
+    OpcodeRow("(min|max)(.u16x2|.s16x2|.u8x4|.s8x4)", "t t", "t", integer.elementwise),
+    OpcodeRow("(min|max).relu(.s16x2|.s32|.s8x4)", "t t", "t", integer.elementwise),
+    OpcodeRow("neg.s8x4", "t", "t", integer.elementwise),
+    OpcodeRow("clmad(.lo|.hi).u64", "t t t", "t", integer.carryless),
+    OpcodeRow("(popc|clz)(.b32|.b64)", "t", "i", integer.count),
+    OpcodeRow(f"bfind{{.shiftamt}}{_32_64}", "t", "i", integer.count),
+    OpcodeRow("fns.b32", "t b32 b32", "b32", integer.nth_set_bit),
+    OpcodeRow("brev(.b32|.b64)", "t", "t", integer.brev),
+    OpcodeRow(f"bfe{_32_64}", "t i i", "t", integer.extract),
+    OpcodeRow("bfi(.b32|.b64)", "t t i i", "t", integer.insert),
+    OpcodeRow("szext(.clamp|.wrap)(.u32|.s32)", "t i", "t", integer.szext),
+    OpcodeRow("bmsk(.clamp|.wrap).b32", "i i", "i", integer.bmsk),
+    OpcodeRow("dp4a(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
+    OpcodeRow("dp2a(.lo|.hi)(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
+    OpcodeRow(f"(add|sub).cc{_32_64}", "t t", "t p", integer.add_carry),
+    OpcodeRow(f"(addc|subc){_32_64}", "t t p", "t", integer.add_carry),
+    OpcodeRow(f"(addc|subc).cc{_32_64}", "t t p", "t p", integer.add_carry),
+    OpcodeRow(f"mad(.lo|.hi).cc{_32_64}", "t t t", "t p", integer.add_carry),
+    OpcodeRow(f"madc(.lo|.hi){_32_64}", "t t t p", "t", integer.add_carry),
+    OpcodeRow(f"madc(.lo|.hi).cc{_32_64}", "t t t p", "t p", integer.add_carry),
 )
 
 _LOGIC = (
-    Row("(and|or|xor)(.b16|.b32|.b64|.pred)", "t t", "t", integer.bitwise),
-    Row("not(.b16|.b32|.b64|.pred)", "t", "t", integer.bitwise),
-    Row(f"cnot{_BITS}", "t", "t", integer.bitwise),
-    Row("lop3.b32", "t t t b32", "t", integer.lop3),
-    Row("lop3(.and|.or).b32", "t t t b32 p", "t p", integer.lop3),
-    Row(f"shl{_BITS}", "t i", "t", integer.shift),
-    Row("shr(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "t i", "t", integer.shift),
-    Row("shf(.l|.r)(.clamp|.wrap).b32", "t t i", "t", integer.funnel_shift),
-    Row("prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", "t t b32", "t", integer.byte_permute),
+    OpcodeRow("(and|or|xor)(.b16|.b32|.b64|.pred)", "t t", "t", integer.bitwise),
+    OpcodeRow("not(.b16|.b32|.b64|.pred)", "t", "t", integer.bitwise),
+    OpcodeRow(f"cnot{_BITS}", "t", "t", integer.bitwise),
+    OpcodeRow("lop3.b32", "t t t b32", "t", integer.lop3),
+    OpcodeRow("lop3(.and|.or).b32", "t t t b32 p", "t p", integer.lop3),
+    OpcodeRow(f"shl{_BITS}", "t i", "t", integer.shift),
+    OpcodeRow("shr(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "t i", "t", integer.shift),
+    OpcodeRow("shf(.l|.r)(.clamp|.wrap).b32", "t t i", "t", integer.funnel_shift),
+    OpcodeRow("prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", "t t b32", "t", integer.byte_permute),
 )
 
 _FLOAT = (
-    Row(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}{{.sat}}.f32", "t t", "t", floating.arithmetic),
-    Row(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}.f32x2", "t t", "t", floating.arithmetic),
-    Row(f"(add|sub|mul){_ROUND_MAYBE}.f64", "t t", "t", floating.arithmetic),
-    Row(f"(add|sub|mul){{.rn}}{{.ftz}}{{.sat}}{_F16}", "t t", "t", floating.arithmetic),
-    Row(f"(add|sub|mul){{.rn}}{_BF16}", "t t", "t", floating.arithmetic),
-    Row(f"(add|sub){_ROUND_MAYBE}{{.sat}}.f32(.f16|.bf16)", "t f32", "d", floating.arithmetic),
-    Row(f"fma{_ROUND}{{.sat}}.f32(.f16|.bf16)", "t t f32", "d", floating.arithmetic),
-    Row(f"(fma|mad){_ROUND}{{.ftz}}{{.sat}}.f32", "t t t", "t", floating.arithmetic),
-    Row(f"fma{_ROUND}{{.ftz}}.f32x2", "t t t", "t", floating.arithmetic),
-    Row(f"(fma|mad){_ROUND}.f64", "t t t", "t", floating.arithmetic),
-    Row(f"fma.rn{{.ftz}}{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
-    Row(f"fma.rn{{.oob}}{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),
-    Row(f"fma.rn.oob{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
-    Row(f"div{_ROUND}{{.ftz}}.f32", "t t", "t", floating.arithmetic),
-    Row(f"div{_ROUND}.f64", "t t", "t", floating.arithmetic),
-    Row(f"(rcp|sqrt){_ROUND}{{.ftz}}.f32", "t", "t", floating.arithmetic),
-    Row(f"(rcp|sqrt){_ROUND}.f64", "t", "t", floating.arithmetic),
-    Row("(min|max){.ftz}{.NaN}.f32", "t t t?", "t", floating.extremum),
-    Row("(min|max){.ftz}{.NaN}.abs.f32", "t t t", "t", floating.extremum),
-    Row("(min|max){.ftz}{.NaN}.xorsign.abs.f32", "t t", "t", floating.extremum),
-    Row(f"(min|max){{.ftz}}{{.NaN}}{{.xorsign.abs}}{_F16}", "t t", "t", floating.extremum),
-    Row(f"(min|max){{.NaN}}{{.xorsign.abs}}{_BF16}", "t t", "t", floating.extremum),
-    Row("(min|max).f64", "t t", "t", floating.extremum),
-    Row("(abs|neg){.ftz}(.f32|.f16|.f16x2)", "t", "t", floating.sign_change),
-    Row("(abs|neg)(.f64|.bf16|.bf16x2)", "t", "t", floating.sign_change),
-    Row("copysign(.f32|.f64)", "t t", "t", floating.copy_sign),
-    Row(
+    OpcodeRow(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}{{.sat}}.f32", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}.f32x2", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(add|sub|mul){_ROUND_MAYBE}.f64", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(add|sub|mul){{.rn}}{{.ftz}}{{.sat}}{_F16}", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(add|sub|mul){{.rn}}{_BF16}", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(add|sub){_ROUND_MAYBE}{{.sat}}.f32(.f16|.bf16)", "t f32", "d", floating.arithmetic),
+    OpcodeRow(f"fma{_ROUND}{{.sat}}.f32(.f16|.bf16)", "t t f32", "d", floating.arithmetic),
+    OpcodeRow(f"(fma|mad){_ROUND}{{.ftz}}{{.sat}}.f32", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"fma{_ROUND}{{.ftz}}.f32x2", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"(fma|mad){_ROUND}.f64", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"fma.rn{{.ftz}}{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"fma.rn{{.oob}}{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"fma.rn.oob{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
+    OpcodeRow(f"div{_ROUND}{{.ftz}}.f32", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"div{_ROUND}.f64", "t t", "t", floating.arithmetic),
+    OpcodeRow(f"(rcp|sqrt){_ROUND}{{.ftz}}.f32", "t", "t", floating.arithmetic),
+    OpcodeRow(f"(rcp|sqrt){_ROUND}.f64", "t", "t", floating.arithmetic),
+    OpcodeRow("(min|max){.ftz}{.NaN}.f32", "t t t?", "t", floating.extremum),
+    OpcodeRow("(min|max){.ftz}{.NaN}.abs.f32", "t t t", "t", floating.extremum),
+    OpcodeRow("(min|max){.ftz}{.NaN}.xorsign.abs.f32", "t t", "t", floating.extremum),
+    OpcodeRow(f"(min|max){{.ftz}}{{.NaN}}{{.xorsign.abs}}{_F16}", "t t", "t", floating.extremum),
+    OpcodeRow(f"(min|max){{.NaN}}{{.xorsign.abs}}{_BF16}", "t t", "t", floating.extremum),
+    OpcodeRow("(min|max).f64", "t t", "t", floating.extremum),
+    OpcodeRow("(abs|neg){.ftz}(.f32|.f16|.f16x2)", "t", "t", floating.sign_change),
+    OpcodeRow("(abs|neg)(.f64|.bf16|.bf16x2)", "t", "t", floating.sign_change),
+    OpcodeRow("copysign(.f32|.f64)", "t t", "t", floating.copy_sign),
+    OpcodeRow(
         "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal)(.f32|.f64)",
         "t",
         "p",
@@ -107,7 +107,7 @@ _FLOAT = (
 )
 
 
-def _comparisons() -> Iterator[Row]:
+def _comparisons() -> Iterator[OpcodeRow]:
     """set and setp: the relations depend on the type, and a Boolean operator brings a source."""
     numbers = "|".join(f".{name}" for name in comparison.NUMBERS)
     ordered = "|".join(f".{name}" for name in comparison.ORDERED)
@@ -119,30 +119,36 @@ def _comparisons() -> Iterator[Row]:
     )
     for sources, combine in (("t t", ""), ("t t p", "(.and|.or|.xor)")):
         for relation, types in all_sources:
-            yield Row(f"setp{relation}{combine}{types}", sources, "p p", comparison.set_predicate)
-            yield Row(f"set{relation}{combine}(.u32|.s32|.f32){types}", sources, "d", comparison.set_value)
-            yield Row(f"set{relation}{combine}(.f16|.bf16){types}", sources, "d", comparison.set_value)
+            yield OpcodeRow(f"setp{relation}{combine}{types}", sources, "p p", comparison.set_predicate)
+            yield OpcodeRow(
+                f"set{relation}{combine}(.u32|.s32|.f32){types}", sources, "d", comparison.set_value
+            )
+            yield OpcodeRow(f"set{relation}{combine}(.f16|.bf16){types}", sources, "d", comparison.set_value)
         head = f"({numbers}){combine}"
-        yield Row(f"setp{head}{{.ftz}}(.f32|.f16|.f16x2)", sources, "p p", comparison.set_predicate)
-        yield Row(f"setp{head}(.bf16|.bf16x2)", sources, "p p", comparison.set_predicate)
-        yield Row(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", comparison.set_value)
-        yield Row(f"set{head}.bf16(.f32|.f16)", sources, "d", comparison.set_value)
-        yield Row(f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", comparison.set_value)
-        yield Row(f"set{head}(.bf16|.u16|.s16|.u32|.s32).bf16", sources, "d", comparison.set_value)
-        yield Row(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", comparison.set_value)
-        yield Row(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", comparison.set_value)
+        yield OpcodeRow(f"setp{head}{{.ftz}}(.f32|.f16|.f16x2)", sources, "p p", comparison.set_predicate)
+        yield OpcodeRow(f"setp{head}(.bf16|.bf16x2)", sources, "p p", comparison.set_predicate)
+        yield OpcodeRow(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", comparison.set_value)
+        yield OpcodeRow(f"set{head}.bf16(.f32|.f16)", sources, "d", comparison.set_value)
+        yield OpcodeRow(
+            f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", comparison.set_value
+        )
+        yield OpcodeRow(f"set{head}(.bf16|.u16|.s16|.u32|.s32).bf16", sources, "d", comparison.set_value)
+        yield OpcodeRow(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", comparison.set_value)
+        yield OpcodeRow(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", comparison.set_value)
 
 
 _SELECTION = (
-    Row("mov(.pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t", "t", comparison.copy),
-    Row("selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", comparison.select),
-    Row(
+    OpcodeRow("mov(.pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t", "t", comparison.copy),
+    OpcodeRow(
+        "selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", comparison.select
+    ),
+    OpcodeRow(
         "slct(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).s32",
         "d d t",
         "d",
         comparison.select_by_sign,
     ),
-    Row(
+    OpcodeRow(
         "slct{.ftz}(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).f32",
         "d d t",
         "d",
@@ -152,13 +158,13 @@ _SELECTION = (
 
 _2 = "(.u32|.s32)(.u32|.s32)"
 _VIDEO = (
-    Row(
+    OpcodeRow(
         f"(vadd|vsub|vavrg|vabsdiff|vmin|vmax)(2|4)(.u32|.s32){_2}{{.sat|.add}}",
         "i i i",
         "i",
         video.simd,
     ),
-    Row(f"vset(2|4){_2}(.eq|.ne|.lt|.le|.gt|.ge){{.add}}", "i i i", "i", video.simd),
+    OpcodeRow(f"vset(2|4){_2}(.eq|.ne|.lt|.le|.gt|.ge){{.add}}", "i i i", "i", video.simd),
 )
 
 _ALL_INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
@@ -173,13 +179,13 @@ def _holds(target: str, source: str) -> bool:
     return source[0] == "u" and int(target[1:]) > int(source[1:])
 
 
-def _conversions() -> Iterator[Row]:
+def _conversions() -> Iterator[OpcodeRow]:
     """Rows of cvt: between integers, then with floats, then packed ones. PTX ISA, "cvt"."""
     whole = "(" + "|".join(f".{name}" for name in _ALL_INTEGERS) + ")"
     for target in _ALL_INTEGERS:
         for source in _ALL_INTEGERS:
             saturate = "" if _holds(target, source) else "{.sat}"
-            yield Row(f"cvt{saturate}.{target}.{source}", "t", "d", convert.convert)
+            yield OpcodeRow(f"cvt{saturate}.{target}.{source}", "t", "d", convert.convert)
     patterns = (
         f"cvt{_WHOLE}{{.ftz}}{{.sat}}{whole}.f32",
         f"cvt{_WHOLE}{{.sat}}{whole}(.f16|.f64)",
@@ -209,22 +215,30 @@ def _conversions() -> Iterator[Row]:
         "cvt(.rn|.rz){.relu}{.satfinite}.tf32.f32",
     )
     for pattern in patterns:
-        yield Row(pattern, "t", "d", convert.convert)
+        yield OpcodeRow(pattern, "t", "d", convert.convert)
     small = "(.e4m3x2|.e5m2x2|.e2m1x2|.e2m3x2|.e3m2x2)"
-    yield Row("cvt(.rn|.rz){.relu}{.satfinite}(.f16x2|.bf16x2).f32", "t t", "d", convert.convert)
-    yield Row(f"cvt.rn{{.relu}}.satfinite{small}.f32", "t t", "d", convert.convert)
-    yield Row(f"cvt.rn{{.relu}}.satfinite{small}(.f16x2|.bf16x2)", "t", "d", convert.convert)
-    yield Row(f"cvt.rn{{.relu}}.f16x2{small}", "t", "d", convert.convert)
-    yield Row(f"cvt.rn{{.relu}}{{.satfinite}}.bf16x2{small}", "t", "d", convert.convert)
-    yield Row("cvt.rs{.relu}{.satfinite}(.f16x2|.bf16x2).f32", "t t b32", "d", convert.convert)
+    yield OpcodeRow("cvt(.rn|.rz){.relu}{.satfinite}(.f16x2|.bf16x2).f32", "t t", "d", convert.convert)
+    yield OpcodeRow(f"cvt.rn{{.relu}}.satfinite{small}.f32", "t t", "d", convert.convert)
+    yield OpcodeRow(f"cvt.rn{{.relu}}.satfinite{small}(.f16x2|.bf16x2)", "t", "d", convert.convert)
+    yield OpcodeRow(f"cvt.rn{{.relu}}.f16x2{small}", "t", "d", convert.convert)
+    yield OpcodeRow(f"cvt.rn{{.relu}}{{.satfinite}}.bf16x2{small}", "t", "d", convert.convert)
+    yield OpcodeRow("cvt.rs{.relu}{.satfinite}(.f16x2|.bf16x2).f32", "t t b32", "d", convert.convert)
     four = small.replace("x2", "x4")
-    yield Row(f"cvt.rs{{.relu}}.satfinite{four}.f32", "t t t t b32", "d", convert.convert)
-    yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.f32", "t t", "d", convert.convert)
-    yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.bf16x2", "t", "d", convert.convert)
-    yield Row("cvt.rn.bf16x2.ue8m0x2", "t", "d", convert.convert)
-    yield Row("cvt.pack.sat(.u16|.s16).s32", "i i", "i", convert.convert_pack)
-    yield Row("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "i i b32", "i", convert.convert_pack)
+    yield OpcodeRow(f"cvt.rs{{.relu}}.satfinite{four}.f32", "t t t t b32", "d", convert.convert)
+    yield OpcodeRow("cvt(.rz|.rp){.satfinite}.ue8m0x2.f32", "t t", "d", convert.convert)
+    yield OpcodeRow("cvt(.rz|.rp){.satfinite}.ue8m0x2.bf16x2", "t", "d", convert.convert)
+    yield OpcodeRow("cvt.rn.bf16x2.ue8m0x2", "t", "d", convert.convert)
+    yield OpcodeRow("cvt.pack.sat(.u16|.s16).s32", "i i", "i", convert.convert_pack)
+    yield OpcodeRow("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "i i b32", "i", convert.convert_pack)
 
 
 #: Every row, with one opcode name in its pattern.
-ROWS: tuple[Row, ...] = (*_INTEGER, *_LOGIC, *_FLOAT, *_comparisons(), *_SELECTION, *_VIDEO, *_conversions())
+ROWS: tuple[OpcodeRow, ...] = (
+    *_INTEGER,
+    *_LOGIC,
+    *_FLOAT,
+    *_comparisons(),
+    *_SELECTION,
+    *_VIDEO,
+    *_conversions(),
+)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import PtxlabError, listing, quoted
 from .approximations import FUNCTIONS
-from .opcode import Array, Function, Opcode, Row, dtype_of, expand
+from .opcode import Array, Function, Opcode, OpcodeRow, dtype_of, expand
 from .opcode_table import ROWS
 
 
@@ -83,7 +83,7 @@ class ScalarOperation:
 
 
 @lru_cache(maxsize=1)
-def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row]]:
+def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, OpcodeRow]]:
     """Every opcode of the table by its key, the same for all spellings."""
     return {Opcode.parse(text).key: (text, row) for row in ROWS for text in expand(row.pattern)}
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Access(NamedTuple):
+class PlainAccess(NamedTuple):
     """A thread's access to a word; a reduction is an atomic operation without a result."""
 
     time: int  # of the instruction
@@ -30,8 +30,8 @@ class Access(NamedTuple):
     in_block: bool = False  # its scope is .cta
 
 
-Accesses = set[Access]
-Race = tuple[Access, Access]
+Accesses = set[PlainAccess]
+Race = tuple[PlainAccess, PlainAccess]
 
 
 class Scope:
@@ -55,10 +55,10 @@ class Order:
     >>> x, flag = (-1, 0), (-1, 64)
     >>> def message(acquires):
     ...     order = Order(blocks=1, block_threads=64)
-    ...     order.access([Access(1, 0, x, "write")])
-    ...     order.access([Access(2, 0, flag, "write", strong=True)], releases=True)
-    ...     order.access([Access(3, 32, flag, "read", strong=True)], acquires=acquires)
-    ...     return order.access([Access(4, 32, x, "read")])
+    ...     order.access([PlainAccess(1, 0, x, "write")])
+    ...     order.access([PlainAccess(2, 0, flag, "write", strong=True)], releases=True)
+    ...     order.access([PlainAccess(3, 32, flag, "read", strong=True)], acquires=acquires)
+    ...     return order.access([PlainAccess(4, 32, x, "read")])
     >>> message(acquires=True)  # nothing races with the last read
     []
     >>> [(before.time, now.time) for before, now in message(acquires=False)]
@@ -75,7 +75,7 @@ class Order:
         #: By block and address: what arrivals at an mbarrier have handed over, and that of its last phase.
         self.arrivals: dict[tuple[int, int], Accesses] = defaultdict(set)
         self.phases: dict[tuple[int, int], Accesses] = defaultdict(set)
-        self.accesses_at: dict[tuple[int, int], list[Access]] = defaultdict(list)  # by place
+        self.accesses_at: dict[tuple[int, int], list[PlainAccess]] = defaultdict(list)  # by place
 
     def history(self, threads: Iterable[int]) -> Accesses:
         """What threads did, and what happens before their next accesses."""
@@ -96,7 +96,9 @@ class Order:
 
     # -- accesses --------------------------------------------------------------------------------------------
 
-    def access(self, accesses: list[Access], releases: bool = False, acquires: bool = False) -> list[Race]:
+    def access(
+        self, accesses: list[PlainAccess], releases: bool = False, acquires: bool = False
+    ) -> list[Race]:
         """Threads execute a load, a store or an atomic operation; returns pairs that race."""
         if releases:
             for warp in {access.thread // 32 for access in accesses}:
@@ -119,12 +121,12 @@ class Order:
             self.accesses_at[access.place].append(access)
         return races
 
-    def are_atomic(self, some: Access, other: Access) -> bool:
+    def are_atomic(self, some: PlainAccess, other: PlainAccess) -> bool:
         """Whether both are strong, with scopes that include the other's thread."""
         same_block = some.thread // self.block_threads == other.thread // self.block_threads
         return some.strong and other.strong and (same_block or not (some.in_block or other.in_block))
 
-    def use_flag(self, access: Access, acquires: bool) -> None:
+    def use_flag(self, access: PlainAccess, acquires: bool) -> None:
         """A strong read sees what is on a flag; a strong write puts there what fences before it cover."""
         warp, block = access.thread // 32, access.thread // self.block_threads
         for name in ("cta",) if access.in_block else ("cta", "gpu"):

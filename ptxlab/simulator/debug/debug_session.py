@@ -30,7 +30,7 @@ from ..launch_threads import Threads
 from ..machine import Frame
 from ..ptx.syntax import Function, PtxInstruction
 from ..result import Products, Result
-from ..simulate import KEPT_BYTES, Run, as_bytes
+from ..simulate import KEPT_BYTES, BlockRun, as_bytes
 from .origins import Origin, Target, trace
 from .snapshots import Pages, Snapshot
 
@@ -174,7 +174,7 @@ class DebugSession(Displayed):
             (name, value.memory) for name, value in values_of(setup.arguments) if isinstance(value, Pointer)
         ]
         self._most_bytes = _MEMORY
-        self._run = Run(image, setup, counts=False)
+        self._run = BlockRun(image, setup, counts=False)
         self._run.launch.last_block = self.grid.block_count
         machine = self._run.next_machine()
         if machine is None:

@@ -35,7 +35,7 @@ from ..instructions.matrices import form_of
 from ..instructions.operands import items_of, pair_of
 from ..instructions.tensor_copies import elements_inside
 from ..instructions.warps import shuffle_lanes
-from ..instructions.wgmma_builders import Tile, tile_places, trailing_constants
+from ..instructions.wgmma_builders import OperandTile, tile_places, trailing_constants
 from ..launch_threads import UNSIGNED, Batch, Threads
 from ..machine import Machine
 from ..module_image import ModuleImage
@@ -1362,7 +1362,7 @@ class Histories(Observer):
         beside = self._local.get(memory.shared.ctypes.data)
         others = list(instruction.operands[5 if form.e is not None else 3 :])
         flags = trailing_constants(form, others[1:], instruction)
-        tile = Tile(_nothing, operand, bool(flags.get(f"imm_trans_{name}")), 1 if name == "a" else 0)
+        tile = OperandTile(_nothing, operand, bool(flags.get(f"imm_trans_{name}")), 1 if name == "a" else 0)
         if not isinstance(descriptor, Register):
             raise self._unfollowed(instruction, "a descriptor that is no register")
         codes = self._values(descriptor.index, threads).reshape(-1, 128)[:, 0]

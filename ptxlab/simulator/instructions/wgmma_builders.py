@@ -67,9 +67,9 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     scale_d = reader(others.pop(0), 1, instruction, context) if others else None
     modifiers |= trailing_constants(form, others, instruction)
     trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
-    tiles = {"b": Tile(reader(b, 64, instruction, context), form.b, transposed=trans_b, k_axis=0)}
+    tiles = {"b": OperandTile(reader(b, 64, instruction, context), form.b, transposed=trans_b, k_axis=0)}
     if not in_registers:
-        tile_of_a = Tile(reader(a, 64, instruction, context), form.a, transposed=trans_a, k_axis=1)
+        tile_of_a = OperandTile(reader(a, 64, instruction, context), form.a, transposed=trans_a, k_axis=1)
         tiles = {"a": tile_of_a, **tiles}
     overwrites, accumulates = (
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
@@ -225,7 +225,7 @@ class _Accumulator(Deferred):
 
 
 @dataclass(frozen=True)
-class Tile:
+class OperandTile:
     """An operand that is a tile in shared memory, named by a descriptor; K is one of its axes."""
 
     descriptor: Read = field(compare=False)  # the key of `tile_places` is what follows
@@ -299,7 +299,9 @@ class Tile:
 
 
 @lru_cache(maxsize=256)
-def tile_places(tile: Tile, code: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
+def tile_places(
+    tile: OperandTile, code: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
     Returns the addresses of its spans, their bytes, the warp that multiplies each (-1 for several), and the

@@ -37,7 +37,7 @@ from .syntax import (
     Vector,
     type_bits,
 )
-from .tokens import ConstantReader, Lexeme, bits_of, string_of
+from .tokens import ConstantReader, Token, bits_of, string_of
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
@@ -510,7 +510,7 @@ class _Reader(ConstantReader):
             for instruction, scope in zip(body.instructions, body.scopes, strict=True)
         ]
 
-    def _statement(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
+    def _statement(self, body: _Body, scope: _Scope, token: Token) -> None:
         """Read what follows a directive in a function."""
         name = token.text[1:]
         if name == "reg":
@@ -525,7 +525,7 @@ class _Reader(ConstantReader):
         elif not self._debug_directive(name):
             self._wrong_last("a declaration")
 
-    def _label(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
+    def _label(self, body: _Body, scope: _Scope, token: Token) -> None:
         """Read what follows ``name:``: targets of branches or calls, or a prototype; else note the label."""
         if self._is(".branchtargets"):
             self._at += 1

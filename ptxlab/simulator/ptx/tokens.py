@@ -33,7 +33,7 @@ _ESCAPE = re.compile(rb"\\([0-7]{1,3})|\\(.)", re.DOTALL)
 
 
 @dataclass(slots=True)
-class Lexeme:
+class Token:
     """A token: a word, a directive, a number, a string or a sign; `start` is where it begins."""
 
     kind: str
@@ -50,7 +50,7 @@ class TokenReader:
         self._tokens = self._split()
         self._at = 0
 
-    def _split(self) -> list[Lexeme]:
+    def _split(self) -> list[Token]:
         tokens = []
         position = 0
         text = self._text
@@ -69,10 +69,10 @@ class TokenReader:
             if kind == "unclosed":
                 self._fail(position, "the comment that begins here does not end")
             if kind != "skip":
-                tokens.append(Lexeme(kind, match.group(), position))
+                tokens.append(Token(kind, match.group(), position))
             position = match.end()
         # Several, since the reader looks up to two tokens ahead.
-        return tokens + [Lexeme("end", "the end of the text", len(text))] * 3
+        return tokens + [Token("end", "the end of the text", len(text))] * 3
 
     def _line(self, position: int) -> int:
         return bisect_right(self._newlines, position - 1) + 1
@@ -90,7 +90,7 @@ class TokenReader:
         self._at -= 1
         self._wrong(expected)
 
-    def _next(self) -> Lexeme:
+    def _next(self) -> Token:
         """Take the next token, whatever it is."""
         token = self._tokens[self._at]
         if token.kind == "end":
@@ -229,7 +229,7 @@ class ConstantReader(TokenReader):
         self._at += 1
         return -immediate.value if negative else immediate.value
 
-    def _literal(self, token: Lexeme) -> Immediate:
+    def _literal(self, token: Token) -> Immediate:
         """The value of a number; of an integer beyond 64 bits ptxas takes the low ones."""
         if len(token.text) > _MAX_DIGITS:
             self._fail(token.start, f"found {quoted(token.text)}, which has {len(token.text)} digits")

@@ -40,7 +40,7 @@ from .replay import (
     WAIT,
     WGMMA,
     Instructions,
-    Program,
+    SampleSteps,
     TimedInstruction,
     Touches,
     columns,
@@ -89,7 +89,7 @@ class _StreamStep(NamedTuple):
 class Streams:
     """Everything that `replay` reads, and what is behind each of its machine instructions."""
 
-    program: Program
+    program: SampleSteps
     instructions: Instructions
     touches: Touches
     origins: tuple[int, ...]  # the PTX instruction of each machine instruction, by its number; -1 for none
@@ -509,7 +509,7 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
     first_step, last_step = columns(bounds, int, int)
     events = np.array([recorder.signals or [0]] * len(warps), dtype=np.int64)
     return Streams(
-        Program(step_rows, step_touches, first_step, last_step, events),
+        SampleSteps(step_rows, step_touches, first_step, last_step, events),
         Instructions.of(expansion.rows),
         _touches(touches, order, caches),
         tuple(expansion.origins),

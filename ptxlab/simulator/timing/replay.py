@@ -138,7 +138,7 @@ class Touches(NamedTuple):
     linked: Integers
 
 
-class Program(NamedTuple):
+class SampleSteps(NamedTuple):
     """What the warps of a sample issue: the row and the touch of each step, and the steps of each warp."""
 
     row: Integers
@@ -158,7 +158,7 @@ class Shape(NamedTuple):
     total: int  # clusters to run
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """What `replay` fills in."""
 
     stalls: Numbers  # [instructions, reasons]: cycles of warps
@@ -220,7 +220,7 @@ class _Clusters(NamedTuple):
 
 
 def _state(
-    shape: Shape, rates: Rates, program: Program, touches: Touches
+    shape: Shape, rates: Rates, program: SampleSteps, touches: Touches
 ) -> tuple[_Warps, _Units, _Clusters]:
     """An SM, or those of a cluster, without blocks."""
     slots, sms, resident = shape.cluster * shape.resident * shape.warps, shape.cluster, shape.resident
@@ -281,13 +281,13 @@ def _state(
 def replay(
     shape: Shape,
     rates: Rates,
-    program: Program,
+    program: SampleSteps,
     instructions: Instructions,
     touches: Touches,
     warps: _Warps,
     units: _Units,
     clusters: _Clusters,
-    outcome: Outcome,
+    outcome: ReplayOutcome,
 ) -> float:
     """Run clusters of blocks; returns the cycle in which the last one ends, or -1 if no warp can go on."""
     begun = done = written = 0
@@ -368,7 +368,7 @@ def _start(
     sample: int,
     time: float,
     shape: Shape,
-    program: Program,
+    program: SampleSteps,
     warps: _Warps,
     clusters: _Clusters,
 ) -> None:
@@ -398,7 +398,7 @@ def _choose(
     part: int,
     shape: Shape,
     rates: Rates,
-    program: Program,
+    program: SampleSteps,
     instructions: Instructions,
     touches: Touches,
     warps: _Warps,
@@ -468,7 +468,7 @@ def _choose(
 
 
 def _count(
-    slot: int, row: int, now: float, instructions: Instructions, warps: _Warps, outcome: Outcome
+    slot: int, row: int, now: float, instructions: Instructions, warps: _Warps, outcome: ReplayOutcome
 ) -> int:
     """Add up what a warp waited for; returns the reason for which it waited longest."""
     until, stalls = warps.until, outcome.stalls
@@ -509,13 +509,13 @@ def _issue(
     now: float,
     shape: Shape,
     rates: Rates,
-    program: Program,
+    program: SampleSteps,
     instructions: Instructions,
     touches: Touches,
     warps: _Warps,
     units: _Units,
     clusters: _Clusters,
-    outcome: Outcome,
+    outcome: ReplayOutcome,
 ) -> None:
     """A warp issues its next instruction: units are taken, scoreboards set, groups and events end later."""
     step = warps.step[slot]
@@ -686,10 +686,10 @@ _compiled: list[Any] = []
 def run_program(
     shape: Shape,
     rates: Rates,
-    program: Program,
+    program: SampleSteps,
     instructions: Instructions,
     touches: Touches,
-    outcome: Outcome,
+    outcome: ReplayOutcome,
 ) -> float:
     """`replay` from the start, compiled if there are many steps and numba is installed."""
     rates = Rates(*map(float, rates))

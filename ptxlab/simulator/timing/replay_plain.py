@@ -38,7 +38,7 @@ from .replay import (
 from .stalls import BARRIER  # fmt: skip
 
 
-class Touch(NamedTuple):
+class PlainTouch(NamedTuple):
     """An access to memory and what it takes there, or an arrival or wait; events are numbers."""
 
     wavefronts: float = 1.0
@@ -76,7 +76,7 @@ class Cluster:
     happened: list[float]
 
 
-class Part:
+class SubPartition:
     """A sub-partition: until when units, products of wgmma and the issue slot are taken; its two queues."""
 
     def __init__(self, rates: Rates) -> None:
@@ -93,7 +93,7 @@ class Sm:
     """Until when what its sub-partitions share is taken."""
 
     def __init__(self, rates: Rates) -> None:
-        self.parts = [Part(rates) for _ in range(4)]
+        self.parts = [SubPartition(rates) for _ in range(4)]
         self.shared = self.l1 = self.tma = self.l2 = self.dram = self.stores = 0.0
 
 
@@ -103,7 +103,7 @@ class Replay:
     def __init__(
         self,
         sample: Sequence[Sequence[Sequence[list[tuple[TimedInstruction, int]]]]],
-        touches: Sequence[Touch],
+        touches: Sequence[PlainTouch],
         events: Sequence[int],
         rates: Rates,
         resident: int,
@@ -156,7 +156,7 @@ class Replay:
                 self.begun += 1
                 self.next_start += self.rates.block_start
 
-    def candidates(self) -> Iterator[tuple[float, int, int, float, int, Warp, Part, Sm, Cluster]]:
+    def candidates(self) -> Iterator[tuple[float, int, int, float, int, Warp, SubPartition, Sm, Cluster]]:
         """When each warp could issue: the earliest; of several the last again, or the longest ready."""
         for cluster in filter(None, self.places):
             for rank, block in enumerate(cluster.blocks):
@@ -189,7 +189,7 @@ class Replay:
             times.append(warp.stored)
         return max(times)
 
-    def room(self, time: float, instruction: TimedInstruction, part: Part) -> float:
+    def room(self, time: float, instruction: TimedInstruction, part: SubPartition) -> float:
         """From then on, when its unit and queue have room for it."""
         kind, unit = instruction.kind, instruction.unit
         time = max(time, part.units[unit] - (self.rates.products_queue if kind == WGMMA else 0))
@@ -199,7 +199,7 @@ class Replay:
             time += self.rates.dispatch  # wgmma writes registers
         return time
 
-    def issue(self, now: float, warp: Warp, part: Part, sm: Sm, cluster: Cluster) -> None:
+    def issue(self, now: float, warp: Warp, part: SubPartition, sm: Sm, cluster: Cluster) -> None:
         """A warp issues its next instruction."""
         instruction, number = warp.steps.pop(0)
         touch = self.touches[number] if number >= 0 else None
