@@ -12,8 +12,8 @@ import ptxlab
 from ptxlab.simulator.checks.clocks_plain import Order, PlainAccess
 from ptxlab.simulator.checks.race_detector import RaceDetector
 from ptxlab.simulator.checks.shadow_memory import ShadowTouch
-from ptxlab.simulator.events import Observer, Synchronisation
 from ptxlab.simulator.events import Access as Event
+from ptxlab.simulator.events import Observer, Synchronisation
 from ptxlab.simulator.launch_threads import Batch
 from tests.sampling import EXHAUSTIVE
 
