@@ -1,8 +1,6 @@
 """The frameworks whose launches `ptxlab.simulating` takes, and the module of this package for each.
 
-A new framework also needs its spellings in `SPELLINGS` of `simulator/hazard.py`, its place in import-linter's
-and mypy's lists in `pyproject.toml`, and its name in the sentence of `adapters_in_use` and in the texts of
-`simulation.py`, `cli/check.py`, `ptxlab_pytest.py` and README.
+What else a new one needs is listed in CONTRIBUTING, "Adding a framework".
 """
 
 from __future__ import annotations

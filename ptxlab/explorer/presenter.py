@@ -48,7 +48,7 @@ MATRIX_TRAITS = {
 
 
 class Observers:
-    """Receives changes; this one ignores them, `page.TraitObservers` notifies traits."""
+    """Receives changes; this one ignores them, `notebook_page.TraitObservers` notifies traits."""
 
     def notify(self, name: str, new: Any) -> None:
         """A value changed."""

@@ -1,5 +1,8 @@
 """Every colour, declared once; style sheets and scripts get theirs from `css`.
 
+A new row of `INTERFACE` is also named in `explorer/front/styles/base.css`, for light and for dark, and read in
+`Theme.read` of `explorer/front/matrix/colours.js` where it is drawn on a canvas.
+
 Lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
 
 The hues are those of Okabe and Ito (Color Universal Design, 2008), which remain distinct under the common

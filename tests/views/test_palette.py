@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import ptxlab
+from ptxlab.simulator.timing import stalls
 from ptxlab.views import palette
 
 PACKAGE = Path(ptxlab.__file__).parent
@@ -44,5 +45,6 @@ def test_style_sheets_use_only_colours_that_the_palette_gives() -> None:
 
 
 def test_every_stall_has_a_colour_and_no_two_the_same() -> None:
-    assert len(set(palette.STALLS.values())) == len(palette.STALLS) == 14
+    assert set(palette.STALLS) == {name for name, _ in stalls.STALLS.values()}
+    assert len(set(palette.STALLS.values())) == len(palette.STALLS)
     assert palette.OTHER_STALL not in palette.STALLS.values()

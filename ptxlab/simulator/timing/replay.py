@@ -49,6 +49,21 @@ _NEVER = 1e30
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
+# The same for every chip. None was measured by itself: predictions as a whole are compared with launches on
+# an H200 (`python -m benchmarks.predict`).
+
+#: Cycles after which an instruction has read its registers: one of its own unit, one of shared memory or L1
+#: after its last wavefront.
+READS, READS_AFTER_WAVEFRONTS = 12.0, 8
+#: Cycles for which an instruction of the memory unit keeps others of its sub-partition from it.
+MEMORY_INTERVAL = 2
+#: Cycles after which a copy and a wgmma, which go on by themselves, count as done for their scoreboard.
+COPY_WRITTEN, WGMMA_WRITTEN = 20, 4
+#: Cycles after the last store has left the SM until its warp may end.
+STORES_END = 100
+#: Sectors of 32 bytes that L1 and shared memory move in a cycle: 128 bytes.
+SECTORS_PER_CYCLE = 4
+
 
 class Rates(NamedTuple):
     """Latencies in cycles, rates in bytes per cycle, and sizes of queues, as an SM sees them."""
@@ -530,9 +545,9 @@ def _issue(
     warps.group_until[slot] = 0
     start = now
     written = signal = now + latency
-    read = now + 12.0
+    read = now + READS
     if unit == MEMORY:
-        units.free[sm, part, unit] = now + 2
+        units.free[sm, part, unit] = now + MEMORY_INTERVAL
     else:
         begin = max(now, units.free[sm, part, unit]) if kind == WGMMA else now
         units.free[sm, part, unit] = begin + interval
@@ -543,30 +558,30 @@ def _issue(
         units.shared[sm] = start + wavefronts
         units.l1[sm] = max(units.l1[sm], units.shared[sm])
         written = start + wavefronts - 1 + latency
-        read = start + wavefronts + 8
+        read = start + wavefronts + READS_AFTER_WAVEFRONTS
         busy[SHARED_MEMORY] += first * wavefronts
     elif touch >= 0 and (kind in (LOAD, STORE, COPY, BULK, BULK_STORE)):
         start, read, arrives = _access(sm, kind, latency, touch, now, rates, touches, units, busy)
         written = arrives
         if kind in (STORE, BULK_STORE):
             units.stores[sm] = max(start, units.stores[sm]) + touches.l2[touch] * rates.l2
-            warps.stored[slot] = max(warps.stored[slot], units.stores[sm] + 100)
+            warps.stored[slot] = max(warps.stored[slot], units.stores[sm] + STORES_END)
         if kind in (COPY, BULK, BULK_STORE):
             group = COPIES if kind == COPY else BULK_COPIES
             # through shared memory
-            passes = touches.wavefronts[touch] if kind == COPY else touches.sectors[touch] / 4
+            passes = touches.wavefronts[touch] if kind == COPY else touches.sectors[touch] / SECTORS_PER_CYCLE
             units.shared[sm] = max(now, units.shared[sm]) + passes
             busy[SHARED_MEMORY] += first * passes
             signal = max(arrives, units.shared[sm])
             warps.group_open[slot, group] = max(warps.group_open[slot, group], signal)
-            written = now + 20
+            written = now + COPY_WRITTEN
     elif kind == WGMMA:
         units.products[sm, part] = units.free[sm, part, unit]
         units.shared[sm] = max(now, units.shared[sm]) + instructions.amount[row]
         busy[SHARED_MEMORY] += first * instructions.amount[row]
         ends = units.free[sm, part, TENSOR] - interval + latency
         warps.group_open[slot, PRODUCTS] = max(warps.group_open[slot, PRODUCTS], ends)
-        written = now + 4
+        written = now + WGMMA_WRITTEN
     elif kind == COMMIT:
         _commit(slot, instructions.group[row], now, warps)
     elif kind == WAIT:
@@ -629,11 +644,11 @@ def _access(
         busy[TMA] += first * takes
     else:
         start = max(now, units.l1[sm])
-        takes = max(1.0, sectors / 4)
+        takes = max(1.0, sectors / SECTORS_PER_CYCLE)
         units.l1[sm] = start + takes
         busy[L1] += first * takes
-    arrives = start + sectors / 4 + latency
-    read = units.l1[sm] + 8
+    arrives = start + sectors / SECTORS_PER_CYCLE + latency
+    read = units.l1[sm] + READS_AFTER_WAVEFRONTS
     if l2 > 0:
         units.random[0] = (units.random[0] * 1103515245 + 12345) % 2147483648
         spread = units.random[0] / 1073741824.0 - 1

@@ -21,17 +21,24 @@ from .replay import (
     COMMIT,
     COPIES,
     COPY,
+    COPY_WRITTEN,
     EVENT,
     KEPT_GROUPS,
     LOAD,
     MEMORY,
+    MEMORY_INTERVAL,
     PRODUCTS,
+    READS,
+    READS_AFTER_WAVEFRONTS,
     SCOREBOARDS,
+    SECTORS_PER_CYCLE,
     SHARED,
     STORE,
+    STORES_END,
     UNITS,
     WAIT,
     WGMMA,
+    WGMMA_WRITTEN,
     Rates,
     TimedInstruction,
 )
@@ -97,8 +104,26 @@ class Sm:
         self.shared = self.l1 = self.tma = self.l2 = self.dram = self.stores = 0.0
 
 
+class Candidate(NamedTuple):
+    """A warp that may issue: when, and since when it waits for others, 0 for the one that issued last."""
+
+    time: float
+    rank: int  # of its SM in the cluster
+    number: int  # of its sub-partition
+    since: float
+    warp: Warp
+    part: SubPartition
+    sm: Sm
+    cluster: Cluster
+
+    @property
+    def order(self) -> tuple[float, int, int, float, int]:
+        """The earliest issues first; in a sub-partition the last one again, then the one that waits longest."""
+        return self.time, self.rank, self.number, self.since, self.warp.slot
+
+
 class Replay:
-    """Clusters of a sample, [clusters][blocks][warps][steps], run in turn until it were `total`."""
+    """Clusters of a sample, [clusters][blocks][warps][steps], repeated in turn until `total` clusters have run."""
 
     def __init__(
         self,
@@ -123,16 +148,14 @@ class Replay:
         issued: list[tuple[float, int, int]] = []
         self.start_clusters()
         while any(self.places):
-            time, rank, *_, warp, part, sm, cluster = min(
-                self.candidates(), key=lambda candidate: candidate[:5]
-            )
-            if time == inf:
+            first = min(self.candidates(), key=lambda candidate: candidate.order)
+            if first.time == inf:
                 return -1.0, issued
-            issued.append((time, rank, warp.slot))
-            self.issue(time, warp, part, sm, cluster)
-            if not any(other.steps for block in cluster.blocks for other in block):
-                place = self.places.index(cluster)
-                self.places[place], self.free[place] = None, time + self.rates.block_end
+            issued.append((first.time, first.rank, first.warp.slot))
+            self.issue(first)
+            if not any(warp.steps for block in first.cluster.blocks for warp in block):
+                place = self.places.index(first.cluster)
+                self.places[place], self.free[place] = None, first.time + self.rates.block_end
                 self.start_clusters()
         return max(issued[-1][0], self.drained), issued
 
@@ -156,8 +179,8 @@ class Replay:
                 self.begun += 1
                 self.next_start += self.rates.block_start
 
-    def candidates(self) -> Iterator[tuple[float, int, int, float, int, Warp, SubPartition, Sm, Cluster]]:
-        """When each warp could issue: the earliest; of several the last again, or the longest ready."""
+    def candidates(self) -> Iterator[Candidate]:
+        """Every warp that has something to issue."""
         for cluster in filter(None, self.places):
             for rank, block in enumerate(cluster.blocks):
                 for warp in filter(lambda candidate: candidate.steps, block):
@@ -165,17 +188,8 @@ class Replay:
                     part = sm.parts[number]
                     ready = self.ready(warp, cluster)
                     time = max(self.room(ready, warp.steps[0][0], part), part.issue)
-                    yield (
-                        time,
-                        rank,
-                        number,
-                        0.0 if part.last == warp.slot else ready,
-                        warp.slot,
-                        warp,
-                        part,
-                        sm,
-                        cluster,
-                    )
+                    since = 0.0 if part.last == warp.slot else ready
+                    yield Candidate(time, rank, number, since, warp, part, sm, cluster)
 
     def ready(self, warp: Warp, cluster: Cluster) -> float:
         """When a warp's next instruction has all that it waits for."""
@@ -199,29 +213,33 @@ class Replay:
             time += self.rates.dispatch  # wgmma writes registers
         return time
 
-    def issue(self, now: float, warp: Warp, part: SubPartition, sm: Sm, cluster: Cluster) -> None:
+    def issue(self, candidate: Candidate) -> None:
         """A warp issues its next instruction."""
+        now, warp, part, sm = candidate.time, candidate.warp, candidate.part, candidate.sm
         instruction, number = warp.steps.pop(0)
         touch = self.touches[number] if number >= 0 else None
         kind, unit, group = instruction.kind, instruction.unit, instruction.group
         part.last, part.issue = warp.slot, now + self.rates.issue
         warp.ready = now + max(1.0, instruction.stall)
         warp.awaited, warp.groups_until = (), 0.0
-        leaves, read = now, now + 12.0  # its queue; its operands are read
+        leaves, read = now, now + READS  # its queue; its operands are read
         written = signal = now + instruction.latency
-        part.units[unit] = max(now, part.units[unit]) + (2 if unit == MEMORY else instruction.interval)
+        part.units[unit] = max(now, part.units[unit]) + (
+            MEMORY_INTERVAL if unit == MEMORY else instruction.interval
+        )
         if kind == SHARED:
             wavefronts = touch.wavefronts if touch else 1.0
             leaves = max(now, sm.shared)
             sm.shared = leaves + wavefronts
             sm.l1 = max(sm.l1, sm.shared)
-            written, read = sm.shared - 1 + instruction.latency, sm.shared + 8
+            written = sm.shared - 1 + instruction.latency  # the latency is that of its first wavefront
+            read = sm.shared + READS_AFTER_WAVEFRONTS
         elif kind == WGMMA:
             part.products = part.units[unit]
             sm.shared = max(now, sm.shared) + instruction.amount
             ends = part.products - instruction.interval + instruction.latency
             warp.open[PRODUCTS] = max(warp.open[PRODUCTS], ends)
-            written = now + 4
+            written = now + WGMMA_WRITTEN
         elif kind == COMMIT:
             warp.groups[group].append(max(now, warp.open[group]))
         elif kind == WAIT:
@@ -237,14 +255,15 @@ class Replay:
                 signal = max(now, warp.open[COPIES])
         elif touch and kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
             leaves, written = self.access(now, instruction, number, sm)
-            read = sm.l1 + 8
+            read = sm.l1 + READS_AFTER_WAVEFRONTS
             if kind in (STORE, BULK_STORE):
                 self.drained = max(self.drained, written)
                 sm.stores = max(leaves, sm.stores) + touch.l2 * self.rates.l2
-                warp.stored = max(warp.stored, sm.stores + 100)
+                warp.stored = max(warp.stored, sm.stores + STORES_END)
             if kind in (COPY, BULK, BULK_STORE):  # through shared memory, while the warp goes on
-                sm.shared = max(now, sm.shared) + (touch.wavefronts if kind == COPY else touch.sectors / 4)
-                signal, written = max(written, sm.shared), now + 20
+                cycles = touch.wavefronts if kind == COPY else touch.sectors / SECTORS_PER_CYCLE
+                sm.shared = max(now, sm.shared) + cycles
+                signal, written = max(written, sm.shared), now + COPY_WRITTEN
                 copies = COPIES if kind == COPY else BULK_COPIES
                 warp.open[copies] = max(warp.open[copies], signal)
         if unit == MEMORY:
@@ -254,6 +273,7 @@ class Replay:
             if board < SCOREBOARDS:
                 warp.boards[board] = max(warp.boards[board], until)
         if touch:
+            cluster = candidate.cluster
             for event in touch.signals:
                 cluster.missing[event] -= 1
                 cluster.happened[event] = max(cluster.happened[event], signal)
@@ -266,8 +286,8 @@ class Replay:
             sm.tma = start + touch.sectors * (rates.tma_load if kind == BULK else rates.tma_store)
         else:
             start = max(now, sm.l1)
-            sm.l1 = start + max(1.0, touch.sectors / 4)
-        complete = start + touch.sectors / 4 + instruction.latency
+            sm.l1 = start + max(1.0, touch.sectors / SECTORS_PER_CYCLE)
+        complete = start + touch.sectors / SECTORS_PER_CYCLE + instruction.latency
         if touch.l2 > 0:
             self.random = (self.random * 1103515245 + 12345) % 2147483648
             spread = self.random / 1073741824.0 - 1  # latencies vary
