@@ -110,7 +110,16 @@ class BarrierRecord(Observer):
         if before is not None:
             phase = before.phase + (before.phase % 2 != parity)
             amount = abs(tx - before.bytes) if unfinished.kind.endswith("_tx") else threads
-        step = BarrierStep(unfinished.kind, barrier, threads, first // 32, amount, pending, tx, phase)
+        step = BarrierStep(
+            unfinished.kind,
+            barrier,
+            threads=threads,
+            warp=first // 32,
+            amount=amount,
+            pending=pending,
+            bytes=tx,
+            phase=phase,
+        )
         self._last[barrier] = step
         self.steps.append(step)
 

@@ -243,12 +243,29 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
                 f"pitch={request.pitch}: a tile of {by} has none; its swizzle says where rows are"
             )
         shared = place_shared(ins, operand, transposed, swizzle)
-        return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
+        return MemoryLayout(
+            name,
+            operand,
+            by=by,
+            major=major,
+            pitch=None,
+            swizzle=swizzle,
+            placement=shared.placement,
+            accesses=(),
+            shared=shared,
+        )
     pitch = request.pitch if request.pitch is not None else max(_LINE, _line_bytes(operand, major))
     _check_pitch(operand, by, major, pitch)
     placement = place_lines(operand, major, pitch, swizzle)
     return MemoryLayout(
-        name, operand, by, major, pitch, swizzle, placement, _accesses(operand, placement, by)
+        name,
+        operand,
+        by=by,
+        major=major,
+        pitch=pitch,
+        swizzle=swizzle,
+        placement=placement,
+        accesses=_accesses(operand, placement, by),
     )
 
 
@@ -268,7 +285,17 @@ def _described_layout(
     if request.swizzle not in (None, swizzle):
         raise PtxlabError(f"swizzle={quoted(request.swizzle)}: the descriptor says {swizzle}")
     by = _movers(ins, operand)[0]
-    return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
+    return MemoryLayout(
+        name,
+        operand,
+        by=by,
+        major=major,
+        pitch=None,
+        swizzle=swizzle,
+        placement=shared.placement,
+        accesses=(),
+        shared=shared,
+    )
 
 
 def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryRequest) -> MemoryLayout:
@@ -292,7 +319,17 @@ def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryReque
     if by.startswith("wmma"):
         raise PtxlabError(f"layout={quoted(text)}: {by} takes lines at equal distances: give a pitch")
     accesses = _accesses(operand, placement, by)
-    return MemoryLayout(name, operand, by, major, None, 0, placement, accesses, cute=text)
+    return MemoryLayout(
+        name,
+        operand,
+        by=by,
+        major=major,
+        pitch=None,
+        swizzle=0,
+        placement=placement,
+        accesses=accesses,
+        cute=text,
+    )
 
 
 def _pitch_step(by: str) -> int:

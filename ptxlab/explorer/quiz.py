@@ -23,43 +23,82 @@ MAX_QUESTIONS = 100
 
 #: Every kind of question, by its name: its matrices, how it is drawn and asked, what it takes, its hint.
 KINDS = {
-    "where": QuestionKind(questions.in_registers, questions.draw_where, questions.ask_where, "register"),
-    "holds": QuestionKind(questions.in_registers, questions.draw_holds, questions.ask_holds, "cell"),
-    "word": QuestionKind(tensor_questions.in_tensor_memory, draw_cell, tensor_questions.ask_word, "numbers"),
+    "where": QuestionKind(
+        names=questions.in_registers, draw=questions.draw_where, make=questions.ask_where, takes="register"
+    ),
+    "holds": QuestionKind(
+        names=questions.in_registers, draw=questions.draw_holds, make=questions.ask_holds, takes="cell"
+    ),
+    "word": QuestionKind(
+        names=tensor_questions.in_tensor_memory,
+        draw=draw_cell,
+        make=tensor_questions.ask_word,
+        takes="numbers",
+    ),
     "thread": QuestionKind(
-        tensor_questions.only_d, tensor_questions.draw_thread, tensor_questions.ask_thread,
-        "numbers", "Type the numbers.", "thread … register …",
+        names=tensor_questions.only_d,
+        draw=tensor_questions.draw_thread,
+        make=tensor_questions.ask_thread,
+        takes="numbers",
+        hint="Type the numbers.",
+        example="thread … register …",
     ),
     "field": QuestionKind(
-        tensor_questions.fields_to_ask, tensor_questions.draw_field, tensor_questions.ask_field,
-        "words", "Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
-        "descriptor on the screen tells.", "64, f16 …",
+        names=tensor_questions.fields_to_ask,
+        draw=tensor_questions.draw_field,
+        make=tensor_questions.ask_field,
+        takes="words",
+        hint="Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
+        "descriptor on the screen tells.",
+        example="64, f16 …",
     ),
     "reach": QuestionKind(
-        tensor_questions.only_d, tensor_questions.draw_reach, tensor_questions.ask_reach,
-        "numbers", "Type their numbers, the lowest first.", "0, 1 …",
+        names=tensor_questions.only_d,
+        draw=tensor_questions.draw_reach,
+        make=tensor_questions.ask_reach,
+        takes="numbers",
+        hint="Type their numbers, the lowest first.",
+        example="0, 1 …",
     ),
     "nibble": QuestionKind(
-        lambda state: ("A",) if state.ins.sparse else (), draw_cell, questions.ask_nibble,
-        "cell", "Click it beside compressed A, or type its row and its chunk.", "row … chunk …",
+        names=lambda state: ("A",) if state.ins.sparse else (),
+        draw=draw_cell,
+        make=questions.ask_nibble,
+        takes="cell",
+        hint="Click it beside compressed A, or type its row and its chunk.",
+        example="row … chunk …",
     ),
     "metadata": QuestionKind(
-        lambda state: ("E",) if state.ins.sparse else (), draw_cell, questions.ask_metadata,
-        "text", "Type its four bits.",
+        names=lambda state: ("E",) if state.ins.sparse else (),
+        draw=draw_cell,
+        make=questions.ask_metadata,
+        takes="text",
+        hint="Type its four bits.",
     ),
     "value": QuestionKind(
-        lambda state: ("D",) if state.chip_choice.has_result else (),
-        questions.draw_value, questions.ask_value, "text", "Type the number.",
+        names=lambda state: ("D",) if state.chip_choice.has_result else (),
+        draw=questions.draw_value,
+        make=questions.ask_value,
+        takes="text",
+        hint="Type the number.",
     ),
     "change": QuestionKind(
-        lambda state: ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else (),
-        questions.draw_change, questions.ask_change, "text", "Type the number.",
+        names=lambda state: (
+            ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
+        ),
+        draw=questions.draw_change,
+        make=questions.ask_change,
+        takes="text",
+        hint="Type the number.",
     ),
     "code": QuestionKind(
-        questions.with_codes_to_ask, questions.draw_code, questions.ask_code,
-        "text", "Type them in binary (0b…) or hexadecimal (0x…).",
+        names=questions.with_codes_to_ask,
+        draw=questions.draw_code,
+        make=questions.ask_code,
+        takes="text",
+        hint="Type them in binary (0b…) or hexadecimal (0x…).",
     ),
-}  # fmt: skip
+}
 _SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
 _PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
 

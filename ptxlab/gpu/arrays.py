@@ -143,7 +143,16 @@ def _from_torch(tensor: Any, what: str) -> GpuArray | None:
     strides = tuple(step * size for step in tensor.stride())
     name = str(tensor.dtype).removeprefix("torch.")
     shape, pointer, device = tuple(tensor.shape), tensor.data_ptr(), tensor.device.index
-    return GpuArray(tensor, "torch", shape, strides, size, name, pointer, device=device)
+    return GpuArray(
+        tensor,
+        "torch",
+        shape=shape,
+        strides=strides,
+        itemsize=size,
+        type_name=name,
+        pointer=pointer,
+        device=device,
+    )
 
 
 def is_on_gpu(value: object) -> bool:
@@ -190,7 +199,16 @@ def _from_dlpack(value: object, what: str) -> GpuArray | None:
         raise PtxlabError(
             f"{what}: its DLPack cannot be read ({' '.join(str(error).split())[:120]})"
         ) from None
-    return GpuArray((value, view), "other", shape, strides, size, name, pointer, _DEFAULT_STREAM)
+    return GpuArray(
+        (value, view),
+        "other",
+        shape=shape,
+        strides=strides,
+        itemsize=size,
+        type_name=name,
+        pointer=pointer,
+        producer=_DEFAULT_STREAM,
+    )
 
 
 def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -537,13 +537,13 @@ def _conditions(gpu: Gpu, contents: Contents) -> GpuRecord:
     return GpuRecord(
         gpu.name,
         gpu.target,
-        timer().multiprocessors,
-        driver_version(),
-        ".".join(map(str, compiler_version())),
-        datetime.datetime.now(datetime.UTC).date().isoformat(),
-        clock,
-        power,
-        contents,
+        multiprocessors=timer().multiprocessors,
+        driver=driver_version(),
+        cuda=".".join(map(str, compiler_version())),
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        clock_limit=clock,
+        power_limit=power,
+        contents=contents,
     )
 
 

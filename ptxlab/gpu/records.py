@@ -214,15 +214,15 @@ def _measurement(record: GpuRecord, entry: dict[str, Any], row: list[Any]) -> Me
     return Measurement(
         form,
         record.gpu,
-        record.target,
-        record.multiprocessors,
-        latency,
-        latency_a,
-        (best,),
-        entry["sass"].replace("*", number),
-        record.contents,
-        record.date,
-        sustained,
+        target=record.target,
+        multiprocessors=record.multiprocessors,
+        latency=latency,
+        latency_a=latency_a,
+        points=(best,),
+        sass=entry["sass"].replace("*", number),
+        contents=record.contents,
+        date=record.date,
+        sustained=sustained,
     )
 
 

@@ -206,7 +206,16 @@ class Instruction(MatrixInstruction):
         layout = layouts.fragment(lines, depth, run, 16, self.lanes // 32)
         if name == "B":
             layout = layout.T
-        return Operand(name, element, shape, layout, "register", axes, container, padding)
+        return Operand(
+            name,
+            element,
+            shape=shape,
+            layout=layout,
+            space="register",
+            axes=axes,
+            container=container,
+            padding=padding,
+        )
 
     @cached_property
     def c(self) -> Operand:

@@ -506,7 +506,18 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
     if as_int(l2_promotion, "l2_promotion") not in _PROMOTIONS:
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
     width = TMA_SWIZZLES[mode].width
-    tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), driver_type, mode, slices, layout)
+    tensor = TensorMap(
+        array,
+        sizes,
+        swizzle=width,
+        element_strides=steps,
+        fill=fill,
+        l2_promotion=int(l2_promotion),
+        data_type=driver_type,
+        swizzle_mode=mode,
+        interleave=slices,
+        layout=layout,
+    )
     if tensor.expect_tx > _MAX_BYTES:
         raise PtxlabError(
             f"box={quoted(sizes)}: one copy of it has {tensor.expect_tx} bytes; TMA takes at most "

@@ -329,7 +329,17 @@ def unaligned_step(
     """A step that rounds the exact sum once."""
     total = add_up(term.value for term in terms)
     last = result_lsb(total, result, result.fraction_bits)
-    return Step(operation, terms, None, None, total, rounding, code, result.name, last)
+    return Step(
+        operation,
+        terms,
+        None,
+        grain=None,
+        total=total,
+        rounding=rounding,
+        code=code,
+        dtype=result.name,
+        last=last,
+    )
 
 
 def add_step(terms: tuple[Term, Term], codes: tuple[int, int], result: DType) -> Step:

@@ -463,14 +463,14 @@ class Memory:
         access = Access(
             instruction,
             kind,
-            space,
-            threads.indices,
-            addresses,
-            width,
-            proxy,
-            buffer_accesses,
-            values,
-            owners,
+            space=space,
+            threads=threads.indices,
+            addresses=addresses,
+            width=width,
+            proxy=proxy,
+            buffer_accesses=buffer_accesses,
+            values=values,
+            owners=owners,
         )
         for observer in self.observers:
             observer.accessed(access)

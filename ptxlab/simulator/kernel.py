@@ -658,9 +658,18 @@ def build_kernel(
         chip = module.target or target
         origin = origin or _python_origin(function)
         return Kernel(
-            module, function, chip, text, origin or text, (), title, linked,
-            is_cuda=False, language=language, remark=remark,
-        )  # fmt: skip
+            module,
+            function,
+            target=chip,
+            ptx=text,
+            source=origin or text,
+            options=(),
+            expression=title,
+            link=linked,
+            is_cuda=False,
+            language=language,
+            remark=remark,
+        )
     flags = _as_options(options)
     if linked:
         flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
@@ -674,9 +683,17 @@ def build_kernel(
         )
     function = _find_kernel(module, compiled.lowered_name or name)
     return Kernel(
-        module, function, target, compiled.ptx, text, flags, expression, linked,
-        is_cuda=compiled.compiler.startswith("NVRTC"), compiler=compiled.compiler,
-    )  # fmt: skip
+        module,
+        function,
+        target=target,
+        ptx=compiled.ptx,
+        source=text,
+        options=flags,
+        expression=expression,
+        link=linked,
+        is_cuda=compiled.compiler.startswith("NVRTC"),
+        compiler=compiled.compiler,
+    )
 
 
 def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -226,19 +226,9 @@ def who_waits(
     groups: list[_Group] = []
     more = 0
     for threads_here in stuck:
-        here: dict[Awaited, _Group] = {}
-        indices = threads_here.threads.indices
-        warps_here, starts = np.unique(indices >> 5, return_index=True)
-        for warp, lanes in zip(warps_here.tolist(), np.split(indices, starts[1:]), strict=True):
-            threads = Threads.listed(batch, lanes)
-            # A set of lanes may be split over two mbarriers; the first lane stands for its warp.
-            awaited = threads_here.awaited(threads)
-            if awaited not in here and len(here) == _MAX_GROUPS:
-                more += 1
-                continue
-            group = here.setdefault(awaited, _Group(threads_here, awaited))
-            group.warps[warp] = (threads.indices & 31).tolist()
-        groups += here.values()
+        here, left_out = _groups_at(batch, threads_here)
+        groups += here
+        more += left_out
     ends: dict[int, PtxInstruction | None] = {
         warp: instruction
         for instruction, threads in exits
@@ -248,88 +238,18 @@ def who_waits(
     for event in events:
         seen = addresses.setdefault(event.instruction, set())
         seen.update(zip(event.blocks.tolist(), event.addresses.tolist(), strict=True))
-
-    def place(warp: int) -> tuple[Block, int]:
-        number = int(batch.numbers[warp * 32 // batch.block_lanes])
-        return batch.grid.block_of(number), warp * 32 % batch.block_lanes // 32
-
-    def named(warps: Iterable[int]) -> tuple[tuple[Block, int], ...]:
-        return tuple(place(warp) for warp in sorted(warps)[:_MAX_NAMED])
-
-    warps_of_block = batch.block_lanes // 32
     for group in groups:
-        awaited = group.awaited
-        first = min(group.warps)
-        block = first // warps_of_block
-        if awaited.kind == "lanes":
-            candidates = set(group.warps)
-        elif awaited.kind == "value":
-            candidates = set(range(batch.size // 32))
-        elif awaited.kind in ("barrier", "registers"):
-            candidates = set(range(block * warps_of_block, (block + 1) * warps_of_block))
-        else:
-            size = batch.grid.cluster_size * warps_of_block
-            candidates = set(range(first // size * size, (first // size + 1) * size))
-        owner = _owner(batch, awaited)
-
-        def arrives(
-            function: Function,
-            instruction: PtxInstruction,
-            group: _Group = group,
-            awaited: Awaited = awaited,
-            owner: int = owner,
-        ) -> bool:
-            if awaited.kind == "lanes":
-                return instruction is group.stuck.instruction
-            if not _may_arrive(instruction, awaited):
-                return False
-            if awaited.kind != "mbarrier" or (owner, awaited.address) in addresses.get(instruction, ()):
-                return True
-            variables = _variables(function, instruction.operands)
-            return not (variables and awaited.variable) or awaited.variable in variables
-
-        for number, other in enumerate(groups):
-            alike = other.awaited == awaited and awaited.kind != "lanes"
-            if awaited.kind == "lanes" and other is group:
-                continue
-            warps = candidates & set(other.warps)
-            if alike and awaited.kind in ("barrier", "cluster barrier"):
-                continue  # they have arrived
-            comes = any(
-                arrives(function, function.instructions[index])
-                for function, start in other.stuck.stack
-                for index in _ahead(function, start)
-            )
-            if not warps or (alike and not comes):
-                continue
-            what = "itself" if other is group and len(warps) == 1 else other.awaited.name
-            why = f"wait at {other.stuck.instruction.where} for {what}"
-            why += ", and would come after that" if comes else ", and do not come here after that"
-            line = other.stuck.instruction.source_line
-            group.missing.append(Missing(named(warps), "waits", line, why, comes, len(warps)))
-            if comes:
-                group.next.add(number)
-        ended: dict[PtxInstruction | None, set[int]] = {}
-        for warp in candidates & set(ends):
-            ended.setdefault(ends[warp], set()).add(warp)
-        for instruction, warps in ended.items():
-            where = "the end of the kernel" if instruction is None else instruction.where
-            line = 0 if instruction is None else instruction.source_line
-            text = f"have ended at {where}"
-            group.missing.append(Missing(named(warps), "ended", line, text, False, len(warps)))
-        later = range(begun * warps_of_block, batch.size // 32)
-        if awaited.kind == "value" and later:
+        candidates = _candidates(batch, group)
+        rows = _who_also_waits(batch, group, groups, candidates, addresses)
+        rows += _who_has_ended(batch, candidates, ends)
+        later = range(begun * batch.block_lanes // 32, batch.size // 32)
+        if group.awaited.kind == "value" and later:
             text = "have not begun; their blocks begin only when others have ended"
-            group.missing.append(Missing(named(later), "not begun", 0, text, True, len(later)))
-        rows: dict[str, Missing] = {}
-        for row in sorted(group.missing, key=lambda row: row.state):  # ended, not begun, waits
-            same = rows.get(row.why, replace(row, warps=(), count=0))
-            every = (*same.warps, *row.warps)[:_MAX_NAMED]
-            rows[row.why] = replace(same, warps=every, count=same.count + row.count)
-        group.missing = list(rows.values())
+            rows.append(Missing(_named(batch, later), "not begun", 0, text, True, len(later)))
+        group.missing = _merged(rows)
     waiting = tuple(
         WaitingWarp(
-            *place(warp),
+            *_place(batch, warp),
             lanes=tuple(lanes),
             line=group.stuck.instruction.source_line,
             ptx_line=group.stuck.instruction.line,
@@ -343,6 +263,126 @@ def who_waits(
         for warp, lanes in sorted(group.warps.items())
     )
     return Waiting(waiting, _ring([group.next for group in groups]), more)
+
+
+def _groups_at(batch: Batch, stuck: StuckThreads) -> tuple[list[_Group], int]:
+    """The threads at one instruction by what they wait for, and how many warps have no place among these."""
+    groups: dict[Awaited, _Group] = {}
+    left_out = 0
+    indices = stuck.threads.indices
+    warps, starts = np.unique(indices >> 5, return_index=True)
+    for warp, lanes in zip(warps.tolist(), np.split(indices, starts[1:]), strict=True):
+        threads = Threads.listed(batch, lanes)
+        # A set of lanes may be split over two mbarriers; the first lane stands for its warp.
+        awaited = stuck.awaited(threads)
+        if awaited not in groups and len(groups) == _MAX_GROUPS:
+            left_out += 1
+            continue
+        group = groups.setdefault(awaited, _Group(stuck, awaited))
+        group.warps[warp] = (threads.indices & 31).tolist()
+    return list(groups.values()), left_out
+
+
+def _candidates(batch: Batch, group: _Group) -> set[int]:
+    """The warps that may be waited for: of the warp, the block, the cluster or the whole batch."""
+    kind, first = group.awaited.kind, min(group.warps)
+    if kind == "lanes":
+        return set(group.warps)
+    if kind == "value":
+        return set(range(batch.size // 32))
+    size = batch.block_lanes // 32
+    if kind not in ("barrier", "registers"):
+        size *= batch.grid.cluster_size
+    return set(range(first // size * size, (first // size + 1) * size))
+
+
+def _who_also_waits(
+    batch: Batch,
+    group: _Group,
+    groups: Sequence[_Group],
+    candidates: set[int],
+    addresses: Mapping[PtxInstruction, set[tuple[int, int]]],
+) -> list[Missing]:
+    """Warps that wait themselves; those that would come after that are the group's `next`."""
+    awaited = group.awaited
+    rows: list[Missing] = []
+    owner = _owner(batch, awaited)
+    for number, other in enumerate(groups):
+        if awaited.kind == "lanes" and other is group:
+            continue
+        alike = other.awaited == awaited and awaited.kind != "lanes"
+        if alike and awaited.kind in ("barrier", "cluster barrier"):
+            continue  # they have arrived
+        warps = candidates & set(other.warps)
+        comes = any(
+            _arrives(function, function.instructions[index], group, owner, addresses)
+            for function, start in other.stuck.stack
+            for index in _ahead(function, start)
+        )
+        if not warps or (alike and not comes):
+            continue
+        what = "itself" if other is group and len(warps) == 1 else other.awaited.name
+        why = f"wait at {other.stuck.instruction.where} for {what}"
+        why += ", and would come after that" if comes else ", and do not come here after that"
+        line = other.stuck.instruction.source_line
+        rows.append(Missing(_named(batch, warps), "waits", line, why, comes, len(warps)))
+        if comes:
+            group.next.add(number)
+    return rows
+
+
+def _arrives(
+    function: Function,
+    instruction: PtxInstruction,
+    group: _Group,
+    owner: int,
+    addresses: Mapping[PtxInstruction, set[tuple[int, int]]],
+) -> bool:
+    """Whether an instruction may be what a group waits for, by what it named before or by its variables."""
+    awaited = group.awaited
+    if awaited.kind == "lanes":
+        return instruction is group.stuck.instruction
+    if not _may_arrive(instruction, awaited):
+        return False
+    if awaited.kind != "mbarrier" or (owner, awaited.address) in addresses.get(instruction, ()):
+        return True
+    variables = _variables(function, instruction.operands)
+    return not (variables and awaited.variable) or awaited.variable in variables
+
+
+def _who_has_ended(
+    batch: Batch, candidates: set[int], ends: Mapping[int, PtxInstruction | None]
+) -> list[Missing]:
+    """Warps that have ended, by the instruction at which they did."""
+    ended: dict[PtxInstruction | None, set[int]] = {}
+    for warp in candidates & set(ends):
+        ended.setdefault(ends[warp], set()).add(warp)
+    rows = []
+    for instruction, warps in ended.items():
+        where = "the end of the kernel" if instruction is None else instruction.where
+        line = 0 if instruction is None else instruction.source_line
+        rows.append(Missing(_named(batch, warps), "ended", line, f"have ended at {where}", False, len(warps)))
+    return rows
+
+
+def _merged(rows: Iterable[Missing]) -> list[Missing]:
+    """One row for each reason: those that have ended, have not begun, and wait."""
+    merged: dict[str, Missing] = {}
+    for row in sorted(rows, key=lambda row: row.state):
+        same = merged.get(row.why, replace(row, warps=(), count=0))
+        warps = (*same.warps, *row.warps)[:_MAX_NAMED]
+        merged[row.why] = replace(same, warps=warps, count=same.count + row.count)
+    return list(merged.values())
+
+
+def _place(batch: Batch, warp: int) -> tuple[Block, int]:
+    """The block of a warp of a batch, and its number there."""
+    number = int(batch.numbers[warp * 32 // batch.block_lanes])
+    return batch.grid.block_of(number), warp * 32 % batch.block_lanes // 32
+
+
+def _named(batch: Batch, warps: Iterable[int]) -> tuple[tuple[Block, int], ...]:
+    return tuple(_place(batch, warp) for warp in sorted(warps)[:_MAX_NAMED])
 
 
 def _owner(batch: Batch, awaited: Awaited) -> int:

@@ -133,11 +133,13 @@ def chip(*here: str, title: bool = True) -> Picture:
             left = column + copy * width
             if name in here:
                 lane = _WAY if part.lane is None else part.lane
-                cells.append(Cell(row, left, height, width, part.lines, lane, "mark"))
+                cells.append(Cell(row, left, height, width, lines=part.lines, lane=lane, state="mark"))
             else:
                 state: State = "dim" if here else "plain"
                 role: Role = "blank" if part.lane is None else ""
-                cells.append(Cell(row, left, height, width, part.lines, part.lane, state, role))
+                cells.append(
+                    Cell(row, left, height, width, lines=part.lines, lane=part.lane, state=state, role=role)
+                )
             hover[row : row + height, left : left + width] = part.says
             covered[row : row + height, left : left + width] = True
     for row in range(shape[0]):

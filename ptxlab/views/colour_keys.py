@@ -95,7 +95,16 @@ def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
     if tensor:
         rows, columns = (Header(0, 4, ()),), (Header(0, 8, ()),)
         return Grid((4, 8), cells, hover, rows, columns, title=title, name="lanes")
-    return Grid((4, 8), cells, hover, headers(4, 1), headers(8, 1), ("thread", "group"), title, "lanes")
+    return Grid(
+        (4, 8),
+        cells,
+        hover,
+        rows=headers(4, 1),
+        columns=headers(8, 1),
+        axes=("thread", "group"),
+        title=title,
+        name="lanes",
+    )
 
 
 def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
@@ -115,7 +124,16 @@ def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
     )
     texts = [f"{name} is {'read' if lane in read else 'not read'}" for lane, name in enumerate(names)]
     hover = np.array(texts, dtype=object).reshape(8, 4)
-    return Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title, "lanes")
+    return Grid(
+        (8, 4),
+        cells,
+        hover,
+        rows=headers(8, 1),
+        columns=headers(4, 1),
+        axes=("group", "thread"),
+        title=title,
+        name="lanes",
+    )
 
 
 def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False) -> tuple[Grid, ...]:

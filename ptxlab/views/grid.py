@@ -269,7 +269,16 @@ def numbered_grid(
     rows, columns = hover.shape
     row_headers, column_headers = headers(rows, 1), headers(columns, 1)
     shape = (rows, columns)
-    return Grid(shape, tuple(cells), hover, row_headers, column_headers, axes, title, density=density)
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        rows=row_headers,
+        columns=column_headers,
+        axes=axes,
+        title=title,
+        density=density,
+    )
 
 
 @dataclass(frozen=True)
@@ -303,11 +312,34 @@ def uniform_grid(
     cells, hover = [], np.empty(shape, dtype=object)
     for row, column in np.ndindex(*shape):
         shown = entry(row, column)
-        cells.append(Cell(row, column, 1, 1, shown.lines, shown.lane, shown.state, shown.role, shown.heat))
+        cells.append(
+            Cell(
+                row,
+                column,
+                1,
+                1,
+                lines=shown.lines,
+                lane=shown.lane,
+                state=shown.state,
+                role=shown.role,
+                heat=shown.heat,
+            )
+        )
         hover[row, column] = shown.tooltip
     down = headers(shape[0], rows) if isinstance(rows, int) else named_headers(rows)
     across = headers(shape[1], columns) if isinstance(columns, int) else named_headers(columns)
-    return Grid(shape, tuple(cells), hover, down, across, axes, title, name, density, row_rules)
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        rows=down,
+        columns=across,
+        axes=axes,
+        title=title,
+        name=name,
+        density=density,
+        row_rules=row_rules,
+    )
 
 
 def named_headers(names: Iterable[str]) -> tuple[Header, ...]:

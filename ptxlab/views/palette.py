@@ -1,7 +1,7 @@
 """Every colour, declared once; style sheets and scripts get theirs from `css`.
 
-A new row of `INTERFACE` is also named in `explorer/front/styles/base.css`, for light and for dark, and read in
-`Theme.read` of `explorer/front/matrix/colours.js` where it is drawn on a canvas.
+A new row of `INTERFACE` is also named in `explorer/front/styles/base.css`, for light and for dark, and read
+in `Theme.read` of `explorer/front/matrix/colours.js` where it is drawn on a canvas.
 
 Lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
 

@@ -249,7 +249,16 @@ def _contents(op: Operand | TensorOperand, lane: int) -> _LaneContents:
         tooltip = (title, place.words(op))
         fields.append(_ElementBits(place.word, place.low, place.high, tuple(names), tooltip))
     tint = lane % LANES if op.space == "tensor" else lane
-    return _LaneContents(op.name, op.word, op.word_count, bits, op.width, op.dtype, tint, tuple(fields))
+    return _LaneContents(
+        op.name,
+        op.word,
+        count=op.word_count,
+        bits=bits,
+        width=op.width,
+        dtype=op.dtype,
+        lane=tint,
+        fields=tuple(fields),
+    )
 
 
 def _words_of_thread(form: TensorTransfer, thread: int, of: TensorOperand | None) -> _LaneContents:
@@ -268,7 +277,16 @@ def _words_of_thread(form: TensorTransfer, thread: int, of: TensorOperand | None
         fields.append(_ElementBits(register, low, slot.high, names, (*names, slot.words())))
     if of is not None and of.width == 32 and of.dtype.bits == bits:
         dtype = of.dtype
-    return _LaneContents("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))
+    return _LaneContents(
+        "R",
+        "register",
+        count=form.registers,
+        bits=32,
+        width=bits,
+        dtype=dtype,
+        lane=thread,
+        fields=tuple(fields),
+    )
 
 
 def _elements(op: TensorOperand, places: Sequence[tuple[int, int]]) -> str:

@@ -65,7 +65,17 @@ def _part_of_tile(
     columns: Sequence[Header],
 ) -> Grid:
     shape = hover.shape[0], hover.shape[1]
-    return Grid(shape, tuple(cells), hover, tuple(rows), tuple(columns), axes, name, name, "close")
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        rows=tuple(rows),
+        columns=tuple(columns),
+        axes=axes,
+        title=name,
+        name=name,
+        density="close",
+    )
 
 
 def _scale_cell(line: int, row: int, place: tuple[int, int, int, int], marked: int | None) -> Cell:
@@ -292,8 +302,26 @@ def _block_scales(
     across = tuple(Header(head.start // unit, head.size // unit, head.lines) for head in heads)
     title = f"{op.name}: scales of {'A' if of_a else 'B'}"
     if of_a:
-        return Grid((places, blocks), tuple(cells), tips, across, along, ("m", ""), title, op.name)
-    return Grid((blocks, places), tuple(cells), tips.T, along, across, ("", "n"), title, op.name)
+        return Grid(
+            (places, blocks),
+            tuple(cells),
+            tips,
+            rows=across,
+            columns=along,
+            axes=("m", ""),
+            title=title,
+            name=op.name,
+        )
+    return Grid(
+        (blocks, places),
+        tuple(cells),
+        tips.T,
+        rows=along,
+        columns=across,
+        axes=("", "n"),
+        title=title,
+        name=op.name,
+    )
 
 
 def _place_lines(locations: ElementLocations, places: Sequence[tuple[int, int]]) -> list[str]:

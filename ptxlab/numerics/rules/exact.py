@@ -51,7 +51,16 @@ class Exact(Rule):
         products = np.array([int(total - element.c)], dtype=np.float64)
         code = int(_add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])
         return [
-            Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")
+            Step(
+                "integer sum",
+                terms,
+                None,
+                grain=0,
+                total=total,
+                rounding="satfinite" if ins.satfinite else "wrap",
+                code=code,
+                dtype="s32",
+            )
         ]
 
 

@@ -114,13 +114,13 @@ class AsynchronousWork:
             Copies(
                 group,
                 threads,
-                self._committed[group][threads],
-                touch.buffer_access.offsets,
-                access.width,
-                stamps[:: touch.per_thread],
-                access.kind == "read",
-                touch.shadow,
-                touch.in_shared,
+                numbers=self._committed[group][threads],
+                offsets=touch.buffer_access.offsets,
+                width=access.width,
+                stamps=stamps[:: touch.per_thread],
+                reads=access.kind == "read",
+                shadow=touch.shadow,
+                in_shared=touch.in_shared,
             )
         )
 

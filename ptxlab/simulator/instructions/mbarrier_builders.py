@@ -383,16 +383,16 @@ def _awaited(machine: Machine, thread: Threads, at: int, parity: int) -> Awaited
     return Awaited(
         "mbarrier",
         name,
-        _waited_for(name, word),
-        block,
-        address,
-        count - pending,
-        count,
-        bytes_arrived,
-        bytes_expected,
-        phase,
-        parity,
-        _variable(machine, address)[1],
+        sentence=_waited_for(name, word),
+        block=block,
+        address=address,
+        arrived=count - pending,
+        expected=count,
+        bytes_arrived=bytes_arrived,
+        bytes_expected=bytes_expected,
+        phase=phase,
+        parity=parity,
+        variable=_variable(machine, address)[1],
     )
 
 

@@ -447,12 +447,12 @@ class _Reader(ConstantReader):
         return Function(
             name,
             entry,
-            returns,
-            parameters,
-            tuple(body.registers),
-            tuple(body.variables.values()),
-            instructions,
-            directives,
+            returns=returns,
+            parameters=parameters,
+            registers=tuple(body.registers),
+            variables=tuple(body.variables.values()),
+            instructions=instructions,
+            directives=directives,
             open_end=open_end(instructions) if self._is_nvvm else None,
         )
 

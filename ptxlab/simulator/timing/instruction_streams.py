@@ -339,10 +339,18 @@ class Expansion:
             kind, group = kind_and_group
             count = self._groups_left(instruction.origin) if kind == WAIT else 0
         row = TimedInstruction(
-            kind, pipe.unit, interval, latency,
-            instruction.stall, instruction.writes, instruction.reads, instruction.waits, group, count,
-            is_load,
-        )  # fmt: skip
+            kind,
+            pipe.unit,
+            interval,
+            latency=latency,
+            stall=instruction.stall,
+            writes=instruction.writes,
+            reads=instruction.reads,
+            waits=instruction.waits,
+            group=group,
+            amount=count,
+            is_long=is_load,
+        )
         return self._add(row, instruction.origin, instruction.opcode)
 
     def _form(self, instruction: MachineInstruction) -> ProductForm | None:
@@ -531,7 +539,15 @@ def _touches(touches: list[Touch], order: list[tuple[int, int, int]], caches: li
     wavefronts, sectors, l2, dram, source = columns(costs, float, float, float, float, int)
     signals, waits, end = columns(links, int, int, int)
     return Touches(
-        wavefronts, sectors, l2, dram, source, signals, waits, end, np.array(linked, dtype=np.int64)
+        wavefronts=wavefronts,
+        sectors=sectors,
+        l2=l2,
+        dram=dram,
+        source=source,
+        signals=signals,
+        waits=waits,
+        end=end,
+        linked=np.array(linked, dtype=np.int64),
     )
 
 

@@ -351,14 +351,14 @@ def _listed(text: str, words: bytes, labels: dict[str, int]) -> list[MachineInst
             MachineInstruction(
                 address,
                 match[4],
-                match[5].strip(),
-                match[2] == "!" and match[3] in ("PT", "UPT"),
-                origin - 1,
-                control & 15,
-                control >> 5 & 7,
-                control >> 8 & 7,
-                control >> 11 & 63,
-                leads or bool(pending),
+                operands=match[5].strip(),
+                idle=match[2] == "!" and match[3] in ("PT", "UPT"),
+                origin=origin - 1,
+                stall=control & 15,
+                writes=control >> 5 & 7,
+                reads=control >> 8 & 7,
+                waits=control >> 11 & 63,
+                leads=leads or bool(pending),
             )
         )
         leads, pending = result[-1].name in _BRANCHES, []

@@ -118,12 +118,12 @@ class Candidate(NamedTuple):
 
     @property
     def order(self) -> tuple[float, int, int, float, int]:
-        """The earliest issues first; in a sub-partition the last one again, then the one that waits longest."""
+        """The earliest issues first; in a sub-partition the last one again, then who waits longest."""
         return self.time, self.rank, self.number, self.since, self.warp.slot
 
 
 class Replay:
-    """Clusters of a sample, [clusters][blocks][warps][steps], repeated in turn until `total` clusters have run."""
+    """Clusters of a sample, [clusters][blocks][warps][steps], repeated in turn until `total` have run."""
 
     def __init__(
         self,

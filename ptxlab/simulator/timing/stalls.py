@@ -1,7 +1,7 @@
 """What a warp does or waits for, in the words of Nsight Compute: a row for each, by its number in `replay`.
 
-`_REASONS` and `_count` of `replay.py` say which wait counts as which reason. The colour of a row is that of its
-name in `STALLS` of `ptxlab/views/palette.py`.
+`_REASONS` and `_count` of `replay.py` say which wait counts as which reason. The colour of a row is that of
+its name in `STALLS` of `ptxlab/views/palette.py`.
 """
 
 from __future__ import annotations
