@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -175,8 +176,9 @@ def continue_cells(
 def _series_code(dtype: DType, number: Fraction, exact: bool) -> int:
     """The code of the next number of a series; an exact series refuses a number that the type would round."""
     least, most, *_ = value_range(dtype)
-    short = number.denominator == 1 and abs(number) < 10**12
-    shown = str(number) if short else f"{float(number):.9g}"
+    decimal = (Decimal(number.numerator) / number.denominator).normalize()  # may be more than a float holds
+    is_short = number.denominator == 1 and abs(number) < 10**12
+    shown = str(number) if is_short else f"{decimal:.9g}"
     if not least <= number <= most:
         raise PtxlabError(f"the series reaches {shown}; {dtype} holds {range_words(dtype)}")
     code = int(dtype.encode(float(number)))

@@ -12,7 +12,8 @@ import numpy as np
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.tcgen05 import TensorInstruction
-from . import questions, tensor_questions
+from . import questions as register_questions
+from . import tensor_questions
 from .fills import check_seed
 from .quiz_question import NamedCell, QuestionKind, QuizQuestion, draw_cell, plain
 from .state import ExplorerState
@@ -24,10 +25,16 @@ MAX_QUESTIONS = 100
 #: Every kind of question, by its name: its matrices, how it is drawn and asked, what it takes, its hint.
 KINDS = {
     "where": QuestionKind(
-        names=questions.in_registers, draw=questions.draw_where, make=questions.ask_where, takes="register"
+        names=register_questions.in_registers,
+        draw=register_questions.draw_where,
+        make=register_questions.ask_where,
+        takes="register",
     ),
     "holds": QuestionKind(
-        names=questions.in_registers, draw=questions.draw_holds, make=questions.ask_holds, takes="cell"
+        names=register_questions.in_registers,
+        draw=register_questions.draw_holds,
+        make=register_questions.ask_holds,
+        takes="cell",
     ),
     "word": QuestionKind(
         names=tensor_questions.in_tensor_memory,
@@ -63,7 +70,7 @@ KINDS = {
     "nibble": QuestionKind(
         names=lambda state: ("A",) if state.ins.sparse else (),
         draw=draw_cell,
-        make=questions.ask_nibble,
+        make=register_questions.ask_nibble,
         takes="cell",
         hint="Click it beside compressed A, or type its row and its chunk.",
         example="row … chunk …",
@@ -71,30 +78,30 @@ KINDS = {
     "metadata": QuestionKind(
         names=lambda state: ("E",) if state.ins.sparse else (),
         draw=draw_cell,
-        make=questions.ask_metadata,
+        make=register_questions.ask_metadata,
         takes="text",
         hint="Type its four bits.",
     ),
     "value": QuestionKind(
         names=lambda state: ("D",) if state.chip_choice.has_result else (),
-        draw=questions.draw_value,
-        make=questions.ask_value,
+        draw=register_questions.draw_value,
+        make=register_questions.ask_value,
         takes="text",
         hint="Type the number.",
     ),
     "change": QuestionKind(
         names=lambda state: (
-            ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
+            ("A",) if state.chip_choice.has_result and register_questions.changeable(state).any() else ()
         ),
-        draw=questions.draw_change,
-        make=questions.ask_change,
+        draw=register_questions.draw_change,
+        make=register_questions.ask_change,
         takes="text",
         hint="Type the number.",
     ),
     "code": QuestionKind(
-        names=questions.with_codes_to_ask,
-        draw=questions.draw_code,
-        make=questions.ask_code,
+        names=register_questions.with_codes_to_ask,
+        draw=register_questions.draw_code,
+        make=register_questions.ask_code,
         takes="text",
         hint="Type them in binary (0b…) or hexadecimal (0x…).",
     ),
@@ -346,8 +353,8 @@ def kinds_of(state: ExplorerState) -> tuple[str, ...]:
     >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
     ('where', 'holds', 'change', 'code')
     """
-    counts = questions.product_counts(state)
-    is_quick = bool(((counts > 0) & (counts <= questions.FEW_PRODUCTS)).any())
+    counts = register_questions.product_counts(state)
+    is_quick = bool(((counts > 0) & (counts <= register_questions.FEW_PRODUCTS)).any())
     return tuple(kind for kind in KINDS if KINDS[kind].names(state) and (kind != "value" or is_quick))
 
 
