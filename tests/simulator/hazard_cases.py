@@ -5,111 +5,119 @@ from __future__ import annotations
 from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab import PtxlabError
 
 FILE = Path(__file__).parents[1] / "kernels" / "hazards" / "hazards.cu"
 
-#: Kernel -> the kind of its hazard.
+_NUMBERS = np.arange(512, dtype=np.int32)
+_ZEROS = np.zeros(512, dtype=np.int32)
+_FLOATS = np.zeros(1024, dtype=np.float32)
+
+
+class HazardCase(NamedTuple):
+    """The kind of a kernel's hazard, and how it is launched; each of its arrays begins with `values`."""
+
+    kind: str
+    blocks: int = 1
+    threads: int = 64
+    shared: int = 0  # bytes, dynamic
+    target: str = "sm_90a"
+    values: NDArray[Any] = _NUMBERS
+
+
+#: By the name of the kernel.
 HAZARDS = {
-    "reverse": "race",
-    "next_turn": "race",
-    "warp_reverse": "race",
-    "count_all": "race",
-    "named": "race",
-    "neighbours": "race",
-    "unpublished": "race",
-    "half_filled": "uninitialised memory",
-    "stack": "uninitialised memory",
-    "copy_unwaited": "missing wait",
-    "copy_uncommitted": "missing wait",
-    "copy_order": "race",
-    "bulk_unwaited": "missing wait",
-    "bulk_unfenced": "missing proxy fence",
-    "bulk_reused": "missing wait",
-    "bulk_left": "missing wait",
-    "early_arrival": "race",
-    "divided": "divergent barrier",
-    "half_warps": "divergent barrier",
-    "waiting_apart": "deadlock",
-    "outside_mask": "not in the mask",
-    "half_a_warp": "lanes missing",
-    "never_full": "deadlock",
-    "too_many_bytes": "deadlock",
-    "not_everyone": "deadlock",
-    "past_the_end": "out of bounds",
-    "past_shared": "out of bounds",
-    "odd_address": "misaligned",
-    "no_value": "uninitialised register",
-    "ended": "absent block",
-    "not_started": "absent block",
-    "wgmma_proxy": "missing proxy fence",
-    "wgmma_unfenced": "missing wgmma.fence",
-    "wgmma_uncommitted": "wgmma registers",
-    "wgmma_unwaited": "wgmma registers",
-    "too_few_bytes": "missing wait",
-    "one_by_one": "race",
-    "wide_maximum": "not atomic",
-    "some_lanes": "divergent barrier",
-    "some_shuffle": "lanes missing",
-    "in_place": "race",
-    "wgmma_copied": "cp.async without proxy fence",
-    "one_fence": "missing proxy fence",
-    "own_scope": "race",
-    "remote_arrival": "narrow scope",
-    "remote_default": "default scope",
-    "fence_before": "missing proxy fence",
-    "result_read": "missing wait",
-    "init_unfenced": "mbarrier.init without fence",
-    "columns_kept": "tensor memory kept",
-    "remote_data": "narrow scope",
-    "bulk_over_loads": "missing proxy fence",
-    "loaded_late": "tcgen05.ld without wait",
-    "first_lanes": "lanes of warp 0",
-    "wgmma_own_rows": "own rows of A",
-    "wgmma_other_rows": "race",
-    "last_block": "flag without acquire",
-    "held_in_cache": "race",
-    "wrong_flag": "race",
-    "volatile_reverse": "race",
-    "volatile_count": "race",
-    "volatile_lanes": "warp-synchronous code",
-    "either_half": "race",
-    "third_reader": "race",
-    "other_scope": "race",
-    "read_only": "written constants",
-    "module_result": "race",
-    "bulk_over_shared_loads": "missing proxy fence",
-    "bulk_over_a_barrier": "mbarrier.init without fence",
-    "init_by_warps": "mbarrier",
-    "init_again": "mbarrier",
-    "barrier_as_data": "mbarrier",
-    "never_initialised": "mbarrier",
-    "next_array": "out of bounds",
-    "one_warp_resized": "lanes missing",
-    "too_many_blocks": "deadlock",
-    "null_pointer": "undefined behaviour",
-    "no_function": "undefined behaviour",
-    "rotated": "the assembler's code",
-    "freed_early": "heap memory",
-    "past_malloc": "heap memory",
-    "freed_twice": "invalid free",
-    "freed_inside": "invalid free",
-    "never_freed": "heap memory kept",
+    "reverse": HazardCase("race"),
+    "next_turn": HazardCase("race"),
+    "warp_reverse": HazardCase("race"),
+    "count_all": HazardCase("race"),
+    "named": HazardCase("race"),
+    "neighbours": HazardCase("race", blocks=2),
+    "unpublished": HazardCase("race", values=_ZEROS),
+    "half_filled": HazardCase("uninitialised memory"),
+    "stack": HazardCase("uninitialised memory"),
+    "copy_unwaited": HazardCase("missing wait"),
+    "copy_uncommitted": HazardCase("missing wait"),
+    "copy_order": HazardCase("race"),
+    "bulk_unwaited": HazardCase("missing wait"),
+    "bulk_unfenced": HazardCase("missing proxy fence"),
+    "bulk_reused": HazardCase("missing wait"),
+    "bulk_left": HazardCase("missing wait"),
+    "early_arrival": HazardCase("race"),
+    "divided": HazardCase("divergent barrier"),
+    "half_warps": HazardCase("divergent barrier"),
+    "waiting_apart": HazardCase("deadlock"),
+    "outside_mask": HazardCase("not in the mask"),
+    "half_a_warp": HazardCase("lanes missing"),
+    "never_full": HazardCase("deadlock"),
+    "too_many_bytes": HazardCase("deadlock"),
+    "not_everyone": HazardCase("deadlock"),
+    "past_the_end": HazardCase("out of bounds"),
+    "past_shared": HazardCase("out of bounds", shared=256),
+    "odd_address": HazardCase("misaligned"),
+    "no_value": HazardCase("uninitialised register"),
+    "ended": HazardCase("absent block", blocks=2),
+    "not_started": HazardCase("absent block", blocks=2),
+    "wgmma_proxy": HazardCase("missing proxy fence", threads=128, values=_FLOATS),
+    "wgmma_unfenced": HazardCase("missing wgmma.fence", threads=128, values=_FLOATS),
+    "wgmma_uncommitted": HazardCase("wgmma registers", threads=128, values=_FLOATS),
+    "wgmma_unwaited": HazardCase("wgmma registers", threads=128, values=_FLOATS),
+    "too_few_bytes": HazardCase("missing wait"),
+    "one_by_one": HazardCase("race"),
+    "wide_maximum": HazardCase("not atomic", blocks=2),
+    "some_lanes": HazardCase("divergent barrier"),
+    "some_shuffle": HazardCase("lanes missing"),
+    "in_place": HazardCase("race"),
+    "wgmma_copied": HazardCase("cp.async without proxy fence", threads=128, values=_FLOATS),
+    "one_fence": HazardCase("missing proxy fence"),
+    "own_scope": HazardCase("race", blocks=2),
+    "remote_arrival": HazardCase("narrow scope", blocks=2),
+    "remote_default": HazardCase("default scope", blocks=2),
+    "fence_before": HazardCase("missing proxy fence"),
+    "result_read": HazardCase("missing wait"),
+    "init_unfenced": HazardCase("mbarrier.init without fence"),
+    "columns_kept": HazardCase("tensor memory kept", target="sm_100a"),
+    "remote_data": HazardCase("narrow scope", blocks=2),
+    "bulk_over_loads": HazardCase("missing proxy fence"),
+    "loaded_late": HazardCase("tcgen05.ld without wait", target="sm_100a"),
+    "first_lanes": HazardCase("lanes of warp 0", target="sm_100a"),
+    "wgmma_own_rows": HazardCase("own rows of A", threads=128, values=_FLOATS),
+    "wgmma_other_rows": HazardCase("race", threads=128, values=_FLOATS),
+    "last_block": HazardCase("flag without acquire", blocks=2),
+    "held_in_cache": HazardCase("race", blocks=2),
+    "wrong_flag": HazardCase("race"),
+    "volatile_reverse": HazardCase("race"),
+    "volatile_count": HazardCase("race"),
+    "volatile_lanes": HazardCase("warp-synchronous code"),
+    "either_half": HazardCase("race"),
+    "third_reader": HazardCase("race", threads=192),
+    "other_scope": HazardCase("race", blocks=2),
+    "read_only": HazardCase("written constants"),
+    "module_result": HazardCase("race"),
+    "bulk_over_shared_loads": HazardCase("missing proxy fence"),
+    "bulk_over_a_barrier": HazardCase("mbarrier.init without fence"),
+    "init_by_warps": HazardCase("mbarrier"),
+    "init_again": HazardCase("mbarrier"),
+    "barrier_as_data": HazardCase("mbarrier"),
+    "never_initialised": HazardCase("mbarrier"),
+    "next_array": HazardCase("out of bounds"),
+    "one_warp_resized": HazardCase("lanes missing", threads=128),
+    "too_many_blocks": HazardCase("deadlock", blocks=140, shared=200 << 10),
+    "null_pointer": HazardCase("undefined behaviour"),
+    "no_function": HazardCase("undefined behaviour"),
+    "rotated": HazardCase("the assembler's code"),
+    "freed_early": HazardCase("heap memory"),
+    "past_malloc": HazardCase("heap memory"),
+    "freed_twice": HazardCase("invalid free"),
+    "freed_inside": HazardCase("invalid free"),
+    "never_freed": HazardCase("heap memory kept"),
 }
-
-
-_TWO_BLOCKS = {
-    "neighbours", "ended", "not_started", "wide_maximum", "own_scope", "remote_arrival", "remote_default",
-    "remote_data", "last_block", "held_in_cache", "other_scope",
-}  # fmt: skip
-
-
-_TENSOR_MEMORY = {"columns_kept", "loaded_late", "first_lanes"}
 
 
 @cache
@@ -120,7 +128,7 @@ def _compiled(fixed: bool, target: str) -> Any:
 
 def variant(name: str, fixed: bool) -> Any:
     """A kernel of the file; all of a target are compiled at once."""
-    kernel = copy(_compiled(fixed, "sm_100a" if name in _TENSOR_MEMORY else "sm_90a"))
+    kernel = copy(_compiled(fixed, HAZARDS[name].target))
     kernel.function = kernel.module.functions[name]
     kernel._image = None
     return kernel
@@ -128,19 +136,9 @@ def variant(name: str, fixed: bool) -> Any:
 
 def launch_of(name: str) -> tuple[int, int, list[Any], int]:
     """Blocks, threads, arguments, dynamic shared memory."""
+    case = HAZARDS[name]
     count = len(variant(name, False).parameters)
-    values = np.arange(512, dtype=np.int32)
-    if name == "unpublished":
-        values[:] = 0
-    if name.startswith("wgmma"):
-        values = np.zeros(1024, dtype=np.float32)
-    threads = 128 if name.startswith("wgmma") or name == "one_warp_resized" else 64
-    threads = 192 if name == "third_reader" else threads
-    shared = {"past_shared": 256, "too_many_blocks": 200 << 10}.get(name, 0)
-    grid = 2 if name in _TWO_BLOCKS else 1
-    if name == "too_many_blocks":
-        grid = 140
-    return grid, threads, [values.copy() for _ in range(count)], shared
+    return case.blocks, case.threads, [case.values.copy() for _ in range(count)], case.shared
 
 
 def hazards_of(name: str, fixed: bool = False, check: bool | str = True) -> list[str]:

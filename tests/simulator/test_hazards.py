@@ -49,7 +49,7 @@ def _hazards(
 def test_the_broken_kernel_has_its_hazard_and_the_fixed_one_none(name: str) -> None:
     """The broken kernel has this hazard, with the sentence of the docs; the fixed one has none."""
     hazards = _hazards(name)
-    assert {hazard.kind for hazard in hazards} == {HAZARDS[name]}
+    assert {hazard.kind for hazard in hazards} == {HAZARDS[name].kind}
     page = PAGE.read_text(encoding="utf-8")
     for hazard in hazards:
         assert hazard.sentence in page, "python -m tools.hazards writes the page"
@@ -65,7 +65,7 @@ def test_the_broken_kernel_has_its_hazard_and_the_fixed_one_none(name: str) -> N
 @pytest.mark.slow
 def test_found_in_what_clang_makes_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hazard_cases, "_compiled", _compiled_by_clang)
-    assert {hazard.kind for hazard in _hazards(name)} == {HAZARDS[name]}
+    assert {hazard.kind for hazard in _hazards(name)} == {HAZARDS[name].kind}
     assert _hazards(name, True) == []
 
 
@@ -75,7 +75,7 @@ def _compiled_by_clang(fixed: bool, target: str) -> Any:
     return ptxlab.kernel(source, "reverse", target, ["-DFIXED"] if fixed else [], compiler="clang")
 
 
-@each("name", [name for name, kind in HAZARDS.items() if kind in ("race", "uninitialised memory")])
+@each("name", [name for name, case in HAZARDS.items() if case.kind in ("race", "uninitialised memory")])
 @pytest.mark.slow
 def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are looked at one by one where there is something to report, and it is the same."""
@@ -101,7 +101,7 @@ def test_threads_of_a_later_block_write_different_values_at_once() -> None:
 
 
 def test_every_kind_has_a_kernel() -> None:
-    assert set(HAZARDS.values()) == set(KINDS)
+    assert {case.kind for case in HAZARDS.values()} == set(KINDS)
     assert _hazards("reverse", check=False) == []
     with pytest.raises(PtxlabError, match="check='maybe': it is True, False or 'error'"):
         _hazards("reverse", check="maybe")
