@@ -139,7 +139,7 @@ def compile_answers(page: Any, site: Path) -> None:
     right = CHECK.format(completed("02.1", f"{INDEX}\nif (i < n) y[i] += a * x[i];"))
     parts.rename(hidden)
     said = page.evaluate(PRINTED, right)
-    assert "… 03.1 not yet: Clang, the compiler of C++ in this tab, could not be fetched from http" in said
+    assert "… 02.1 not yet: Clang, the compiler of C++ in this tab, could not be fetched from http" in said
     assert "/00.bin: 404; try again, nothing that you typed is lost." in said
     hidden.rename(parts)
 
@@ -147,11 +147,11 @@ def compile_answers(page: Any, site: Path) -> None:
     said = page.evaluate(PRINTED, right)
     first = time.monotonic() - start
     assert said.startswith("Clang 22 compiles C++ in this tab. It is loaded once, 22.6 MB, and kept by")
-    assert "\n1.0 of 22.6 MB\r2.1 of" in said and "22.6 of 22.6 MB\n✓ 03.1 right: " in said
+    assert "\n1.0 of 22.6 MB\r2.1 of" in said and "22.6 of 22.6 MB\n✓ 02.1 right: " in said
     start = time.monotonic()
     said = page.evaluate(PRINTED, CHECK.format(completed("02.1", f"{INDEX}\ny[i] += a * x[i];")))
     print(f"\nfirst answer after {first:.1f} s, next after {time.monotonic() - start:.1f} s")
-    assert said.startswith("✗ 03.1 not quite: The simulation stopped") and "beyond the last element" in said
+    assert said.startswith("✗ 02.1 not quite: The simulation stopped") and "beyond the last element" in said
     assert "error: expected ';'" in page.evaluate(PRINTED, CHECK.format(completed("02.1", INDEX[:-1])))
     assert "<kernel f(u64)" in page.evaluate(PRINTED, "%load_ext ptxlab") + page.evaluate(
         PRINTED, "%%cuda\n__global__ void f(float* x) { *x = 1; }"

@@ -13,8 +13,8 @@ from ptxlab.errors import PtxlabError
 from ptxlab.gpu import clang
 
 
-def front_end(words: list[str], files: Mapping[str, str]) -> str:
-    """LLVM IR by ziglang's Clang, which stands for the one of a tab."""
+def run_clang(words: list[str], files: Mapping[str, str]) -> str:
+    """The file that `-o` names, of ziglang's Clang, which stands for the one of a tab."""
     package = find_spec("ziglang")
     assert package is not None and package.submodule_search_locations
     program = Path(package.submodule_search_locations[0], "zig")
@@ -33,7 +33,7 @@ def front_end(words: list[str], files: Mapping[str, str]) -> str:
 @contextmanager
 def translated() -> Iterator[None]:
     """Here Clang compiles as in a tab: to LLVM IR."""
-    clang.use_tab_compiler(front_end)
+    clang.use_tab_compiler(run_clang)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Random CUDA C++ programs without undefined behaviour, for Clang."""
+"""Random CUDA C++ programs without undefined behaviour, in the words of ptxlab's header for Clang."""
 
 # ruff: noqa: E501  (the lines of C++ in it)
 
@@ -7,14 +7,10 @@ from __future__ import annotations
 import random
 
 PRELUDE = """
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define __constant__ __attribute__((constant))
-#define __noinline__ __attribute__((noinline))
-#define TID __nvvm_read_ptx_sreg_tid_x()
-#define SIZE __nvvm_read_ptx_sreg_ntid_x()
-#define BLOCK __nvvm_read_ptx_sreg_ctaid_x()
+#include <cuda_fp8.h>
+#define TID threadIdx.x
+#define SIZE blockDim.x
+#define BLOCK blockIdx.x
 typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned u32; typedef long long i64; typedef unsigned long long u64;
 typedef __int128 i128; typedef unsigned __int128 u128; typedef _Float16 f16; typedef float f32; typedef double f64;
@@ -41,8 +37,7 @@ __device__ inline i32 asm_tied(i32 a, i32 b) { asm volatile("mad.lo.s32 %0, %1, 
 __device__ inline u32 asm_parts(u64 a) { u32 x, y; asm("mov.b64 {%0, %1}, %2; // %%" : "=r"(x), "=r"(y) : "l"(a)); return x * 3 ^ y; }
 __device__ inline i32 asm_chosen(i32 a, i32 b) { i32 x, y; asm("{ .reg .pred p; setp.gt.s32 p, %2, %3; selp.s32 %0, %2, 5, p; mov.b32 %1, %3; }" : "=&r"(x), "=r"(y) : "r"(a), "r"(b) : "memory"); return x - y; }
 __device__ inline u128 asm_u128(u128 a, u64 b) { u128 x; asm("{ .reg .b64 p, q; mov.b128 {p, q}, %1; xor.b64 p, p, %2; mov.b128 %0, {q, p}; }" : "=q"(x) : "q"(a), "l"(b)); return x; }
-__device__ inline f16 through_e4m3(f32 a, f32 b) { return __builtin_bit_cast(h2, __nvvm_e4m3x2_to_f16x2_rn(__nvvm_ff_to_e4m3x2_rn(a, b)))[1]; }
-__device__ inline f16 through_e5m2(f32 a, f32 b) { return __builtin_bit_cast(h2, __nvvm_e5m2x2_to_f16x2_rn(__nvvm_ff_to_e5m2x2_rn_relu(a, b)))[0]; }
+__device__ inline f16 through(f32 a, f32 b, __nv_fp8_interpretation_t kind) { return __builtin_bit_cast(h2, __nv_cvt_fp8x2_to_halfraw2(__nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kind), kind))[1]; }
 template <class T> __device__ inline T summed(T a, T b) { T x; return __builtin_add_overflow(a, b, &x) ? (T)(x ^ 3) : x; }
 template <class T> __device__ inline T reduced(T a, T b) { T x; return __builtin_sub_overflow(a, b, &x) ? (T)5 : x; }
 template <class T> __device__ inline T product(T a, T b) { T x; return __builtin_mul_overflow(a, b, &x) ? (T)~x : x; }
@@ -55,50 +50,56 @@ CALLS = (
     ("u32", "asm_u32({}, {})", "u32 u32"), ("u64", "asm_u64({}, {})", "u64 u32"), ("u16", "asm_u16({}, {})", "u16 u16"),
     ("f32", "asm_f32({}, {})", "f32 f32"), ("f64", "asm_f64({}, {})", "f64 f64"), ("i32", "asm_tied({}, {})", "i32 i32"),
     ("u32", "asm_parts({})", "u64"), ("i32", "asm_chosen({}, {})", "i32 i32"), ("u128", "asm_u128({}, {})", "u128 u64"),
-    ("f16", "through_e4m3({}, {})", "f32 f32"), ("f16", "through_e5m2({}, {})", "f32 f32"),
-    ("f32", "__nvvm_fma_rz_f({}, {}, {})", "f32 f32 f32"), ("f32", "__nvvm_add_rm_f({}, {})", "f32 f32"),
-    ("f64", "__nvvm_mul_rp_d({}, {})", "f64 f64"), ("f32", "__nvvm_saturate_f({})", "f32"),
-    ("f32", "__nvvm_rcp_rn_f({})", "f32"), ("f32", "__nvvm_sqrt_rz_f({})", "f32"), ("f32", "__nvvm_ex2_approx_f({})", "f32"),
-    ("f32", "__nvvm_rsqrt_approx_f({})", "f32"), ("f32", "__nvvm_d2f_rm({})", "f64"), ("f32", "__nvvm_ui2f_rp({})", "u32"),
-    ("i32", "__nvvm_f2i_rm({})", "f32"), ("u64", "__nvvm_d2ull_rp({})", "f64"), ("i32", "__nvvm_mulhi_i({}, {})", "i32 i32"),
-    ("u64", "__nvvm_mulhi_ull({}, {})", "u64 u64"), ("u32", "__nvvm_prmt({}, {}, {})", "u32 u32 u32"),
-    ("u32", "__nvvm_sad_ui({}, {}, {})", "u32 u32 u32"), ("f32", "__builtin_fmodf({}, {})", "f32 f32"),
-    ("i32", "__builtin_isnan({})", "f64"), ("i32", "__builtin_isinf({})", "f16"), ("i32", "__builtin_isfpclass({}, 0x1e8)", "f32"),
-    ("i32", "__builtin_isfpclass({}, 0x207)", "f64"), ("u64", "__builtin_reduce_add({})", "l2"),
-    ("i32", "__builtin_reduce_max({})", "v4"), ("i16", "__builtin_reduce_xor({})", "s8"),
+    ("f16", "through({}, {}, __NV_E4M3)", "f32 f32"), ("f16", "through({}, {}, __NV_E5M2)", "f32 f32"),
+    ("f32", "__fmaf_rz({}, {}, {})", "f32 f32 f32"), ("f32", "__fadd_rd({}, {})", "f32 f32"),
+    ("f64", "__dmul_ru({}, {})", "f64 f64"), ("f32", "__saturatef({})", "f32"),
+    ("f32", "__frcp_rn({})", "f32"), ("f32", "__fsqrt_rz({})", "f32"), ("f32", "__expf({})", "f32"),
+    ("f32", "rsqrtf({})", "f32"), ("f32", "__double2float_rd({})", "f64"), ("f32", "__uint2float_ru({})", "u32"),
+    ("i32", "__float2int_rd({})", "f32"), ("u64", "__double2ull_ru({})", "f64"), ("i32", "__mulhi({}, {})", "i32 i32"),
+    ("u64", "__umul64hi({}, {})", "u64 u64"), ("u32", "__byte_perm({}, {}, {})", "u32 u32 u32"),
+    ("u32", "__usad({}, {}, {})", "u32 u32 u32"), ("f32", "fmodf({}, {})", "f32 f32"),
+    ("i32", "isnan({})", "f64"), ("i32", "__builtin_isinf({})", "f16"), ("i32", "__builtin_isfpclass({}, 0x1e8)", "f32"),
+    ("i32", "__builtin_isfpclass({}, 0x207)", "f64"),
     ("f64", "__builtin_elementwise_max({}, {})", "f64 f64"), ("f32", "__builtin_elementwise_min({}, {})", "f32 f32"),
 )  # fmt: skip
 #: Words in shared memory of each thread's own.
-OWN = {"own_int": "i32", "own_u": "u32", "own_l": "i64", "own_f": "f32", "own_d": "f64", "own_k": "u128"}
-FLUSH = ("-fgpu-flush-denormals-to-zero",)
-OPTIONS: tuple[tuple[str, ...], ...] = ((), (), ("-ffp-contract=off",), FLUSH)
-ORDERS = ("RELAXED", "ACQUIRE", "RELEASE", "ACQ_REL", "SEQ_CST")
-SCOPES = ("SYSTEM", "DEVICE", "WRKGRP")
+OWN = {"own_int": "i32", "own_u": "u32", "own_l": "u64", "own_f": "f32", "own_d": "f64", "own_k": "u128"}
+FLUSH = ("--ftz=true",)
+OPTIONS: tuple[tuple[str, ...], ...] = ((), (), ("--fmad=false",), FLUSH)
+#: Atomic operations by the type of the word.
+ATOMICS = {
+    "i32": ("Add", "Sub", "And", "Or", "Xor", "Max", "Min", "Exch"),
+    "u32": ("Add", "Sub", "And", "Or", "Xor", "Max", "Min", "Inc", "Dec", "Exch"),
+    "u64": ("Add", "And", "Or", "Xor", "Max", "Min", "Exch"),
+    "f32": ("Add", "Exch"),
+    "f64": ("Add",),
+}
 #: Statements of all threads together.
 EXCHANGES = (
     "buffer[TID] = x_int; __syncthreads(); x_u ^= buffer[(TID * 5 + 3) & 63]; __syncthreads();",
     "bytes[TID] = x_c; __syncthreads(); x_l += ((i64 *)bytes)[TID & 7]; __syncthreads();",
-    "x_int += __nvvm_shfl_sync_bfly_i32(-1, x_u, 3, 31);",
-    "x_u += __nvvm_shfl_sync_idx_i32(-1, x_int, x_u & 31, 31);",
-    "x_f += __nvvm_shfl_sync_down_f32(-1, x_f, 5, 31);",
-    "x_f -= __nvvm_shfl_sync_up_f32(-1, x_f, x_int & 7, 0);",
-    "x_u += __nvvm_vote_ballot_sync(-1, x_int > 3);",
-    "x_int ^= __nvvm_vote_any_sync(-1, x_f > 3) << 3;",
-    "x_int ^= __nvvm_vote_all_sync(-1, x_l != 3) << 5;",
-    "x_int ^= __nvvm_vote_uni_sync(-1, n > 3) << 7;",
-    "x_u ^= __nvvm_match_any_sync_i32(-1, x_int & 3);",
-    "x_u ^= __nvvm_match_any_sync_i64(-1, x_l & 7);",
-    "{ int all; x_u ^= __nvvm_match_all_sync_i32p(-1, n, &all); x_int += all; }",
-    "x_int += __nvvm_redux_sync_add(x_int, -1);",
-    "x_int ^= __nvvm_redux_sync_min(x_int, -1);",
-    "x_u ^= __nvvm_redux_sync_umax(x_u, -1);",
-    "x_u += __nvvm_redux_sync_xor(x_u, -1);",
-    "x_int += __nvvm_bar0_popc(x_f > 1);",
-    "x_int ^= __nvvm_bar0_and(x_u & 1) << 4;",
-    "x_int ^= __nvvm_bar0_or(x_d > 3);",
-    "__nvvm_bar_warp_sync(-1);",
-    "x_u ^= __nvvm_activemask() ? 8 : 0;",
-    "__nvvm_membar_gl();",
+    "x_int += __shfl_xor_sync(-1, x_u, 3);",
+    "x_u += __shfl_sync(-1, x_int, x_u & 31);",
+    "x_f += __shfl_down_sync(-1, x_f, 5);",
+    "x_f -= __shfl_up_sync(-1, x_f, x_int & 7);",
+    "x_d += __shfl_xor_sync(-1, x_d, 1, 8);",
+    "x_u += __ballot_sync(-1, x_int > 3);",
+    "x_int ^= __any_sync(-1, x_f > 3) << 3;",
+    "x_int ^= __all_sync(-1, x_l != 3) << 5;",
+    "x_int ^= __uni_sync(-1, n > 3) << 7;",
+    "x_u ^= __match_any_sync(-1, x_int & 3);",
+    "x_u ^= __match_any_sync(-1, x_l & 7);",
+    "{ int all; x_u ^= __match_all_sync(-1, n, &all); x_int += all; }",
+    "x_int += __reduce_add_sync(-1, x_int);",
+    "x_int ^= __reduce_min_sync(-1, x_int);",
+    "x_u ^= __reduce_max_sync(-1, x_u);",
+    "x_u += __reduce_xor_sync(-1, x_u);",
+    "x_int += __syncthreads_count(x_f > 1);",
+    "x_int ^= __syncthreads_and(x_u & 1) << 4;",
+    "x_int ^= __syncthreads_or(x_d > 3);",
+    "__syncwarp();",
+    "x_u ^= __activemask() ? 8 : 0;",
+    "__threadfence();",
     "",
 )
 INTEGERS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
@@ -210,7 +211,7 @@ class Program:
             if function == "neg":
                 return f"(-{inner()})"
             count = {"fma": 3, "fmin": 2, "fmax": 2, "copysign": 2}.get(function, 1)
-            return f"__builtin_{function}{end}({', '.join(inner() for _ in range(count))})"
+            return f"{function}{end}({', '.join(inner() for _ in range(count))})"
         bits = _BITS[kind]
         if choice < 0.75:
             operator = pick.choice(["+", "-", "*", "&", "|", "^"])
@@ -338,35 +339,18 @@ class Program:
     def _atomic(self, scope: dict[str, str]) -> str:
         """An atomic operation: on words of all threads, whose results do not depend on the order, or on its own."""
         pick = self._random
-        place, scopes = pick.choice(SCOPES), "__MEMORY_SCOPE_"
-        order = f"__ATOMIC_{pick.choice(ORDERS)}, {scopes}{place}"
+        scope_of = pick.choice(["", "_block", "_system"])
         if self._chance(0.4):
-            number, op = pick.choice(list(enumerate(["add", "and", "or", "xor", "max", "min", "sub"])))
-            words = pick.choice([f"&totals[{number}]", f"(u32 *)&totals[{number + 8}]", f"(i64 *)&totals[{2 * number + 16}]", f"(u64 *)&totals[{2 * number + 32}]", f"&counts[{number}]"])  # fmt: skip
-            return f"__scoped_atomic_fetch_{op}({words}, {self.expression(scope, 'i32', 2)}, {order});"
+            number, op = pick.choice(list(enumerate(["Add", "And", "Or", "Xor", "Max", "Min"])))
+            kind, words = pick.choice([("i32", f"&totals[{number}]"), ("u32", f"(u32 *)&totals[{number + 8}]"), ("u64", f"(u64 *)&totals[{2 * number + 32}]"), ("i32", f"&counts[{number}]")])  # fmt: skip
+            return f"atomic{op}{scope_of}({words}, {self.expression(scope, kind, 2)});"
         name = pick.choice([name for name in OWN if name != "own_k"])
         kind = OWN[name]
         value = self.expression(scope, kind, 2)
-        if self._chance(0.25):
-            expected = f"{kind} {(old := self._name())} = {pick.choice([f'{name}[TID]', self.expression(scope, kind, 1)])};"
-            failed = f"__ATOMIC_{pick.choice(['RELAXED', 'ACQUIRE', 'SEQ_CST'])}, {scopes}{place}"
-            first, _, _ = order.partition(", ")
-            return f"{{ {expected} x_int += __scoped_atomic_compare_exchange(&{name}[TID], &{old}, &({kind}&)(({kind}[]){{{value}}})[0], {pick.randrange(2)}, {first}, {failed}); x_l ^= whole({old}); }}"
-        if kind not in FLOATS and self._chance(0.3):
-            load, store = (f"__ATOMIC_{pick.choice(orders)}, {scopes}{place}" for orders in (["RELAXED", "ACQUIRE", "SEQ_CST"], ["RELAXED", "RELEASE", "SEQ_CST"]))  # fmt: skip
-            return f"__scoped_atomic_store_n(&{name}[TID], {value}, {store}); x_l += whole(__scoped_atomic_load_n(&{name}[TID], {load}));"
-        operations = ["fetch_add", "fetch_sub"]
-        if kind not in FLOATS:
-            operations += [
-                "exchange_n",
-                "fetch_and",
-                "fetch_or",
-                "fetch_xor",
-                "fetch_nand",
-                "fetch_max",
-                "fetch_min",
-            ]
-        return f"x_l ^= whole(__scoped_atomic_{pick.choice(operations)}(&{name}[TID], {value}, {order}));"
+        if kind not in FLOATS and self._chance(0.25):
+            compared = pick.choice([f"{name}[TID]", self.expression(scope, kind, 1)])
+            return f"x_l ^= whole(atomicCAS{scope_of}(&{name}[TID], {compared}, {value}));"
+        return f"x_l ^= whole(atomic{pick.choice(ATOMICS[kind])}{scope_of}(&{name}[TID], {value}));"
 
     def _memory(self, scope: dict[str, str]) -> str:
         """Bytes that are moved: between local and shared memory, and within one of them."""

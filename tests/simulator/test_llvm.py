@@ -174,9 +174,13 @@ def test_hazards_name_the_line_of_the_source() -> None:
         ("%x = alloca i32, i32 %n, align 4", "an array of variable size"),
         ('call void asm sideeffect "nop $0;", "x"(i32 %n)', "an operand of asm with the constraint x"),
         ('call void asm sideeffect "nop $0;", "q"(i32 %n)', "an operand of asm with the constraint q"),
-        ("%x = atomicrmw add ptr null, i8 1 monotonic", "atomicrmw add of 8 bits"),
-        ("%x = cmpxchg ptr null, i8 0, i8 1 monotonic monotonic", "cmpxchg of 8 bits"),
-        ("%x = atomicrmw usub_cond ptr null, i32 1 monotonic", "atomicrmw usub_cond of 32 bits"),
+        ("%x = atomicrmw add ptr null, i32 1 seq_cst, align 4", "atomicrmw is"),
+        ('%x = cmpxchg ptr null, i32 0, i32 1 syncscope("block") acquire monotonic, align 4', "cmpxchg is"),
+        ("fence acq_rel", "fence is"),
+        ("%x = load atomic i32, ptr null monotonic, align 4", "an atomic load is"),
+        ("store atomic i32 1, ptr null release, align 4", "an atomic store is"),
+        ("%x = call float @llvm.sin.f32(float 1.0)", "the intrinsic llvm.sin.f32"),
+        ("%x = frem float 1.0, 2.0", "frem is"),
     ],
 )
 def test_what_is_not_translated_is_refused_with_the_line(line: str, message: str) -> None:
@@ -196,10 +200,10 @@ define ptx_kernel void @k(i32 %n) !dbg !4 {{
 def test_a_refusal_says_what_to_write_instead() -> None:
     ir = """
 define ptx_kernel void @k(ptr %p) {
-  %x = atomicrmw add ptr %p, i8 1 monotonic
+  %x = atomicrmw add ptr %p, i32 1 monotonic
   ret void
 }"""
-    with pytest.raises(ptxlab.PtxlabError, match="of 8 bits .*: use an atomic operation of 32 bits$"):
+    with pytest.raises(ptxlab.PtxlabError, match="to PTX: use CUDA's functions: atomicAdd and kin, "):
         ptx_from_llvm(ir, "sm_90a")
 
 

@@ -25,9 +25,6 @@ from .ir_syntax import (
 from .ptx_text import CLASS_BITS, CLASS_TYPES, Code, Text, class_of, width_of
 
 SPACES = {0: "", 1: ".global", 3: ".shared", 4: ".const", 5: ".local", 7: ".shared::cluster", 101: ".param"}
-_SCOPES = {
-    "": "sys", "device": "gpu", "block": "cta", "cluster": "cluster", "agent": "gpu", "workgroup": "cta",
-}  # fmt: skip
 _INTEGER_OPS = {
     "add": "add.s", "sub": "sub.s", "mul": "mul.lo.s", "udiv": "div.u", "sdiv": "div.s", "urem": "rem.u",
     "srem": "rem.s", "and": "and.b", "or": "or.b", "xor": "xor.b", "shl": "shl.b", "lshr": "shr.u",
@@ -41,10 +38,8 @@ _COMPARISONS = {
     "ueq": "equ", "ugt": "gtu", "uge": "geu", "ult": "ltu", "ule": "leu", "une": "neu", "uno": "nan",
 }  # fmt: skip
 _FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
-_ATOMIC = {"xchg": "exch.b", "add": "add.u", "and": "and.b", "or": "or.b", "xor": "xor.b", "max": "max.s",
-           "min": "min.s", "umax": "max.u", "umin": "min.u", "uinc_wrap": "inc.u", "udec_wrap": "dec.u",
-           "fadd": "add.f"}  # fmt: skip
 _CONSTRAINTS = {"h": "rs", "r": "r", "l": "rd", "f": "f", "d": "fd", "q": "rq", "b": "p", "c": "rs"}
+_ATOMICS = "use CUDA's functions: atomicAdd and kin, __threadfence()"
 _UNROLLED = 128  # bytes of a `memcpy` without a loop, as in Clang's back end
 _NAME = re.compile(r"[^\w$]")
 _PLACEHOLDER = re.compile(r"\$(?:\$|(\d+)|\{(\d+)?(?::(\w+))?\})")
@@ -933,30 +928,16 @@ class Translator:
             value, target = instruction.arguments
             kind = value.type
             place = self.address(target)
-            prefix = self._ordered("st", instruction) + SPACES[place[0]]
+            prefix = self._access("st", instruction) + SPACES[place[0]]
             self._store(prefix, kind, self.operands(value), place, instruction.align or align_of(kind))
-        elif op == "fence":
-            semantics = "sc" if "seq_cst" in instruction.ordering else "acq_rel"
-            if instruction.scope != "singlethread":
-                self.emit(f"fence.{semantics}.{self._scope(instruction)};")
         else:
             self.define(instruction.name, self._compute(instruction), instruction.type)
 
-    def _scope(self, instruction: Instruction) -> str:
-        if instruction.scope not in _SCOPES:
-            raise self.refusal(f"the scope {instruction.scope}")
-        return _SCOPES[instruction.scope]
-
-    def _ordered(self, root: str, instruction: Instruction) -> str:
-        """The opcode of a load or a store with its ordering."""
-        if not instruction.ordering:
-            return f"{root}.volatile" if "volatile" in instruction.words else root
-        order = instruction.ordering[0]
-        if order == "seq_cst":
-            self.emit(f"fence.sc.{self._scope(instruction)};")
-            order = "acquire" if root == "ld" else "release"
-        order = {"monotonic": "relaxed", "unordered": "relaxed"}.get(order, order)
-        return f"{root}.{order}.{self._scope(instruction)}"
+    def _access(self, root: str, instruction: Instruction) -> str:
+        """The opcode of a load or a store without its state space."""
+        if "atomic" in instruction.words:
+            raise self.refusal(f"an atomic {instruction.op}", _ATOMICS)
+        return f"{root}.volatile" if "volatile" in instruction.words else root
 
     def _terminator(self, instruction: Instruction) -> None:
         code, location = self.code, self.location
@@ -1041,7 +1022,7 @@ class Translator:
     def _compute(self, instruction: Instruction) -> Operands:
         """The operands of the result of an instruction or a constant expression."""
         op, kind, arguments = instruction.op, instruction.type, instruction.arguments
-        if op in _INTEGER_OPS or op in ("fadd", "fsub", "fmul", "fdiv", "frem"):
+        if op in _INTEGER_OPS or op in ("fadd", "fsub", "fmul", "fdiv"):
             return self._by_element(instruction, self.operands(arguments[0]), self.operands(arguments[1]))
         if op in ("icmp", "fcmp"):
             left, right = (self.operands(argument) for argument in arguments)
@@ -1079,7 +1060,7 @@ class Translator:
             return self._cast(instruction)
         if op == "load":
             place = self.address(arguments[0])
-            prefix = self._ordered("ld", instruction) + SPACES[place[0]]
+            prefix = self._access("ld", instruction) + SPACES[place[0]]
             if place[0] == 1 and "!invariant.load" in instruction.words:
                 prefix += ".nc"
             return tuple(self._load(prefix, kind, place, instruction.align or align_of(kind)))
@@ -1093,13 +1074,9 @@ class Translator:
             return (self.op("add.s64", "rd", depot, str(start)) if start else depot,)
         if op in ("extractvalue", "insertvalue", "extractelement", "insertelement", "shufflevector"):
             return self._element(instruction)
-        if op == "atomicrmw":
-            return self._atomic(instruction)
-        if op == "cmpxchg":
-            return self._compare_exchange(instruction)
         if op == "call":
             return self._call(instruction)
-        raise self.refusal(op)
+        raise self.refusal(op, _ATOMICS if op in ("atomicrmw", "cmpxchg", "fence") else "")
 
     def _cast_space(self, instruction: Instruction) -> Operands:
         argument, target = instruction.arguments[0], instruction.type.count
@@ -1265,18 +1242,10 @@ class Translator:
             result = self._float_operation(op, Type("float"), wide[0], wide[1], words)
             return self.op(f"cvt.rn.{name}.f32", "rs", result)
         mode = "full" if name == "f32" and {"afn", "fast"} & words else "rn"
-        if op == "fdiv":
-            if left in ("0f3F800000", "0d3FF0000000000000"):
-                mode = "approx" if mode == "full" else mode
-                return self.op(f"rcp.{mode}{ftz}.{name}", kind, right)
-            return self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
-        quotient = self.op(
-            f"cvt.rzi{ftz}.{name}.{name}", kind, self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
-        )
-        rest = self.op(f"fma.rn{ftz}.{name}", kind, self.op(f"neg{ftz}.{name}", kind, quotient), right, left)
-        infinity = "0f7F800000" if name == "f32" else "0d7FF0000000000000"
-        infinite = self.op(f"setp.eq.{name}", "p", self.op(f"abs.{name}", kind, right), infinity)
-        return self.op(f"selp.{name}", kind, left, rest, infinite)
+        if left in ("0f3F800000", "0d3FF0000000000000"):
+            mode = "approx" if mode == "full" else mode
+            return self.op(f"rcp.{mode}{ftz}.{name}", kind, right)
+        return self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
 
     def _compare(self, predicate: str, kind: Type, left: Operands, right: Operands) -> str:
         """A comparison of two scalars."""
@@ -1466,103 +1435,6 @@ class Translator:
         if not signed:
             return low, "0" if leaves[1] != I1 else self.constant(I1, 0)
         return low, self.from_bits(self.op("shr.s64", "rd", low, "63"), 64, leaves[1])
-
-    # -- atomics ---------------------------------------------------------------------------------------------
-
-    def _atomic_prefix(self, instruction: Instruction, space: int) -> str:
-        order = instruction.ordering[0]
-        if order == "seq_cst":
-            self.emit(f"fence.sc.{self._scope(instruction)};")
-            order = "acquire"
-        if "seq_cst" in instruction.ordering[1:]:
-            order = "acquire"
-        order = {"monotonic": "relaxed"}.get(order, order)
-        return f"atom.{order}.{self._scope(instruction)}{SPACES[space]}"
-
-    def _word(self, operands: Operands, kind: Type) -> str:
-        """A scalar's bits in an integer register of its size, as `atom` takes them."""
-        if len(operands) > 1:
-            return self.joined(list(operands), 64, 128)
-        return self.to_bits(self.register(operands[0], kind), kind, kind.bits)
-
-    def _unword(self, word: str, kind: Type) -> Operands:
-        return tuple(self.split(word, 128, 64)) if kind == I128 else (self.from_bits(word, kind.bits, kind),)
-
-    def _atomic(self, instruction: Instruction) -> Operands:
-        """An atomic operation: an instruction of PTX, or a loop with `atom.cas`."""
-        operation, kind = instruction.predicate, instruction.type
-        bits = kind.bits
-        if bits not in (16, 32, 64, 128):
-            raise self.refusal(f"atomicrmw {operation} of {bits} bits", "use an atomic operation of 32 bits")
-        space, base, offset = self.address(instruction.arguments[0])
-        at = self._place(base, offset)
-        operands = self.operands(instruction.arguments[1])
-        if operation in ("sub", "fsub") and bits < 128:
-            name = _FLOATS.get(kind.kind, f"s{bits}")
-            operands = (self.op(f"neg.{name}", class_of(kind), self.register(operands[0], kind)),)
-            operation = {"sub": "add", "fsub": "fadd"}[operation]
-        prefix = self._atomic_prefix(instruction, space)
-        if operation == "xchg" and bits > 16:
-            word = self._word(operands, kind)
-            return self._unword(self.op(f"{prefix}.exch.b{bits}", _integer_class(bits), at, word), kind)
-        native = bits in (32, 64) or (bits == 16 and operation == "fadd")
-        if operation in _ATOMIC and native and not (operation.endswith("wrap") and bits == 64):
-            name = f"{_ATOMIC[operation]}{bits}"
-            if operation == "fadd":
-                name = f"add{'.noftz' if bits == 16 else ''}.{_FLOATS[kind.kind]}"
-            return (self.op(f"{prefix}.{name}", class_of(kind), at, self.register(operands[0], kind)),)
-        operands = tuple(
-            self.register(operand, leaf) for operand, (leaf, _) in zip(operands, leaves_of(kind), strict=True)
-        )
-        before = self._load(f"ld{SPACES[space]}", kind, (space, base, offset), bits // 8)
-        old = self._word(tuple(before), kind)
-        begin = self.code.label()
-        self.emit(f"{begin}:")
-        new = self._updated(operation, kind, self._unword(old, kind), operands)
-        seen = self.op(f"{prefix}.cas.b{bits}", _integer_class(bits), at, old, self._word(new, kind))
-        whole = I128 if bits == 128 else Type("int", bits)
-        again = self._compare("ne", whole, self._unword(seen, whole), self._unword(old, whole))
-        self.emit(f"mov.b{bits} {old}, {seen};", old)
-        self.emit(f"@{again} bra {begin};")
-        return self._unword(seen, kind)
-
-    def _updated(self, operation: str, kind: Type, old: Operands, operands: Operands) -> Operands:
-        """What an atomic operation stores."""
-        if operation == "xchg":
-            return operands
-        if operation == "nand":
-            both = self._by_element(Instruction("and", kind), old, operands)
-            ones = tuple("-1" for _ in both)
-            return self._by_element(Instruction("xor", kind), both, ones)
-        if operation in ("add", "sub", "and", "or", "xor"):
-            return self._by_element(Instruction(operation, kind), old, operands)
-        if operation == "fadd":
-            return (self.op(f"add.rn.{_FLOATS[kind.kind]}", class_of(kind), old[0], operands[0]),)
-        if operation in ("max", "min", "umax", "umin"):
-            predicate = {"max": "sgt", "min": "slt", "umax": "ugt", "umin": "ult"}[operation]
-            chosen = self._compare(predicate, kind, old, operands)
-            leaves = [leaf for leaf, _ in leaves_of(kind)]
-            return tuple(
-                self.selected(leaf, chosen, a, b) for leaf, a, b in zip(leaves, old, operands, strict=True)
-            )
-        if operation in ("fmax", "fmin", "fmaximum", "fminimum"):
-            mode = ".NaN" if operation.endswith("imum") else ""
-            name = f"{operation[1:4]}{mode}.{_FLOATS[kind.kind]}"
-            return (self.op(name, class_of(kind), old[0], operands[0]),)
-        raise self.refusal(f"atomicrmw {operation} of {kind.bits} bits", "write a loop with atomicCAS")
-
-    def _compare_exchange(self, instruction: Instruction) -> Operands:
-        kind: Type = instruction.arguments[1].type
-        bits = kind.bits
-        if bits not in (16, 32, 64, 128):
-            raise self.refusal(f"cmpxchg of {bits} bits", "use an atomic operation of 32 bits")
-        space, base, offset = self.address(instruction.arguments[0])
-        prefix = self._atomic_prefix(instruction, space)
-        expected, new = (self.operands(value) for value in instruction.arguments[1:])
-        words = [self._word(operands, kind) for operands in (expected, new)]
-        word = self.op(f"{prefix}.cas.b{bits}", _integer_class(bits), self._place(base, offset), *words)
-        old = self._unword(word, kind)
-        return (*old, self._compare("eq", kind, old, expected))
 
     # -- calls -----------------------------------------------------------------------------------------------
 

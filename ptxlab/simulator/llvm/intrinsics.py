@@ -1,21 +1,21 @@
-"""Intrinsics of LLVM IR and of NVVM as rows: what they are in PTX. A new one is a row of a table below.
+"""Intrinsics of LLVM IR as rows: what they are in PTX. A new one is a row of the table below.
 
-LLVM Language Reference Manual, "Intrinsic Functions"; LLVM's "User Guide for NVPTX Back-end".
+These are the ones to which Clang's optimiser and the words of `cuda_for_clang.h` lead. The header has what
+PTX has as an instruction as inline assembly, so next to nothing of NVVM is among them.
+
+LLVM Language Reference Manual, "Intrinsic Functions".
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from .function_translator import Translator
-from .ir_syntax import Constant, Global, Instruction, Type, leaves_of
+from .ir_syntax import Constant, Instruction, Type, leaves_of
 from .ptx_text import class_of, width_of
 
 _Rule = Callable[["Translator", Instruction], tuple[str, ...]]
-_Match = Callable[["Translator", Instruction, "re.Match[str]"], tuple[str, ...]]
 _FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
-_I32 = Type("int", 32)
 
 
 def _elements(to: Translator, call: Instruction, count: int) -> list[tuple[Type, list[str]]]:
@@ -25,42 +25,15 @@ def _elements(to: Translator, call: Instruction, count: int) -> list[tuple[Type,
     return [(leaf, [operand[number] for operand in operands]) for number, leaf in enumerate(leaves)]
 
 
-def _float(opcode: str, count: int = 1, approximate: str = "") -> _Rule:
-    """A function of floats; `approximate` is the opcode for an f32 that may be inexact."""
+def _float(opcode: str, count: int = 1) -> _Rule:
+    """A function of floats."""
 
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
         results = []
         for leaf, operands in _elements(to, call, count):
             name = _FLOATS[leaf.kind]
-            ftz = to.ftz if name == "f32" else ""
-            chosen = approximate if approximate and {"afn", "fast"} & call.words and name == "f32" else opcode
-            if ("approx" in chosen and name != "f32") or (
-                name in ("f16", "bf16") and chosen.startswith("sqrt")
-            ):
-                if name == "f64":
-                    raise to.refusal(f"{chosen.partition('.')[0]} of doubles")
-                wide = [to.op(f"cvt.f32.{name}", "f", operand) for operand in operands]
-                result = to.op(chosen.format(ftz="", type="f32"), "f", *wide)
-                results.append(to.op(f"cvt.rn.{name}.f32", "rs", result))
-            else:
-                results.append(to.op(chosen.format(ftz=ftz, type=name), class_of(leaf), *operands))
-        return tuple(results)
-
-    return rule
-
-
-def _extreme(opcode: str) -> _Rule:
-    """Minimum or maximum that gives NaN if one operand is NaN; for f64 PTX has none."""
-    plain = _float(opcode + ".NaN{ftz}.{type}", 2)
-
-    def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
-        if leaves_of(call.type)[0][0].kind != "double":
-            return plain(to, call)
-        results = []
-        for _, (a, b) in _elements(to, call, 2):
-            value = to.op(f"{opcode}.f64", "fd", a, b)
-            unordered = to.op("setp.nan.f64", "p", a, b)
-            results.append(to.op("selp.f64", "fd", "0d7FF8000000000000", value, unordered))
+            text = opcode.format(ftz=to.ftz if name == "f32" else "", type=name)
+            results.append(to.op(text, class_of(leaf), *operands))
         return tuple(results)
 
     return rule
@@ -195,24 +168,6 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
     return rule
 
 
-def _reduce(to: Translator, call: Instruction) -> tuple[str, ...]:
-    """`llvm.vector.reduce`: all elements of a vector in one."""
-    assert isinstance(call.callee, Global)
-    name = call.callee.name.split(".")[3]
-    leaf = leaves_of(call.type)[0][0]
-    operands = [operand for argument in call.arguments for operand in to.operands(argument)]
-    result = operands[0]
-    for operand in operands[1:]:
-        if name in ("smin", "smax", "umin", "umax"):
-            a, b = (to.signed(value, leaf) if name[0] == "s" else value for value in (result, operand))
-            result = to.masked(to.op(f"{name[1:]}.{name[0]}{width_of(leaf)}", class_of(leaf), a, b), leaf)
-        elif name in ("fmin", "fmax"):
-            result = to.op(f"{name[1:]}.{_FLOATS[leaf.kind]}", class_of(leaf), result, operand)
-        else:
-            result = to.arithmetic(Instruction(name, leaf, words=call.words), leaf, result, operand)
-    return (result,)
-
-
 def _class_test(to: Translator, call: Instruction) -> tuple[str, ...]:
     """`llvm.is.fpclass`: whether a number is NaN, infinite, normal, subnormal or zero, by its bits."""
     test = call.arguments[1]
@@ -246,35 +201,6 @@ def _class_test(to: Translator, call: Instruction) -> tuple[str, ...]:
     return (result,)
 
 
-def _round(to: Translator, call: Instruction) -> tuple[str, ...]:
-    """`llvm.round`: halves away from zero."""
-    results = []
-    for leaf, (operand,) in _elements(to, call, 1):
-        name = "f64" if leaf.kind == "double" else "f32"
-        kind = "fd" if name == "f64" else "f"
-        zero, half, large = ("0d0000000000000000", "0d3FE0000000000000", "0d4330000000000000")
-        if name == "f32":
-            zero, half, large = "0f00000000", "0f3F000000", "0f4B000000"
-        wide = (
-            operand
-            if leaf.kind in ("float", "double")
-            else to.op(f"cvt.f32.{_FLOATS[leaf.kind]}", "f", operand)
-        )
-        size = to.op(f"abs.{name}", kind, wide)
-        whole = to.op(f"cvt.rzi.{name}.{name}", kind, size)
-        rest = to.op(f"sub.rn.{name}", kind, size, whole)
-        more = to.op(
-            f"add.rn.{name}", kind, whole, half.replace("E0", "F0") if name == "f64" else "0f3F800000"
-        )
-        up = to.op(f"setp.ge.{name}", "p", rest, half)
-        value = to.op(f"selp.{name}", kind, more, whole, up)
-        value = to.op(f"selp.{name}", kind, size, value, to.op(f"setp.geu.{name}", "p", size, large))
-        value = to.op(f"copysign.{name}", kind, wide, value)
-        results.append(value if wide == operand else to.op(f"cvt.rn.{_FLOATS[leaf.kind]}.f32", "rs", value))
-        del zero
-    return tuple(results)
-
-
 def _memory(kind: str) -> _Rule:
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
         aligns = [int(str(attributes.get("align", 1))) for attributes in call.attributes[:2]]
@@ -294,6 +220,11 @@ def _statement(text: str) -> _Rule:
         return ()
 
     return rule
+
+
+def _barrier(to: Translator, call: Instruction) -> tuple[str, ...]:
+    to.emit(f"bar.sync {to.operand(call.arguments[0])};")
+    return ()
 
 
 def _copysign(to: Translator, call: Instruction) -> tuple[str, ...]:
@@ -324,27 +255,15 @@ def _sign_of_difference(sign: str) -> _Rule:
 _INTRINSICS: dict[str, _Rule] = {
     "fma": _float("fma.rn{ftz}.{type}", 3),
     "fmuladd": _float("fma.rn{ftz}.{type}", 3),
-    "sqrt": _float("sqrt.rn{ftz}.{type}", 1, "sqrt.approx{ftz}.{type}"),
     "fabs": _float("abs{ftz}.{type}"),
     "minnum": _float("min{ftz}.{type}", 2),
     "maxnum": _float("max{ftz}.{type}", 2),
     "minimumnum": _float("min{ftz}.{type}", 2),
     "maximumnum": _float("max{ftz}.{type}", 2),
-    "minimum": _extreme("min"),
-    "maximum": _extreme("max"),
     "copysign": _copysign,
     "floor": _float("cvt.rmi{ftz}.{type}.{type}"),
     "ceil": _float("cvt.rpi{ftz}.{type}.{type}"),
     "trunc": _float("cvt.rzi{ftz}.{type}.{type}"),
-    "rint": _float("cvt.rni{ftz}.{type}.{type}"),
-    "nearbyint": _float("cvt.rni{ftz}.{type}.{type}"),
-    "roundeven": _float("cvt.rni{ftz}.{type}.{type}"),
-    "round": _round,
-    "sin": _float("sin.approx{ftz}.{type}"),
-    "cos": _float("cos.approx{ftz}.{type}"),
-    "exp2": _float("ex2.approx{ftz}.{type}"),
-    "log2": _float("lg2.approx{ftz}.{type}"),
-    "tanh": _float("tanh.approx.{type}"),
     "smin": _integer("min.s"),
     "smax": _integer("max.s"),
     "umin": _integer("min.u"),
@@ -363,7 +282,6 @@ _INTRINSICS: dict[str, _Rule] = {
             ("add", "with.overflow"), ("sub", "with.overflow"), ("mul", "with.overflow"),
         )
     },
-    "vector.reduce": _reduce,
     "is.fpclass": _class_test,
     **{name: _memory(name) for name in ("memcpy", "memmove", "memset")},
     "memcpy.inline": _memory("memcpy"),
@@ -372,219 +290,8 @@ _INTRINSICS: dict[str, _Rule] = {
     "trap": _statement("trap;"),
     "ubsantrap": _statement("trap;"),
     "debugtrap": _statement("brkpt;"),
+    "nvvm.barrier.cta.sync.aligned.all": _barrier,  # __syncthreads(), a word of Clang's own
 }  # fmt: skip
-
-
-# -- NVVM: rules by the form of the name ---------------------------------------------------------------------
-
-_SUFFIXES = {
-    "f": "f32", "d": "f64", "i": "s32", "ui": "u32", "ll": "s64", "ull": "u64", "s": "s16", "us": "u16",
-    "h": "f16",
-}  # fmt: skip
-_TO_INTEGER = {"rn": "rni", "rz": "rzi", "rm": "rmi", "rp": "rpi"}
-
-
-def packed(to: Translator, call: Instruction, opcode: str) -> tuple[str, ...]:
-    """An instruction whose operands and result are single registers; vectors are packed into 32 bits."""
-    operands = []
-    for argument in call.arguments:
-        kind: Type = argument.type
-        values = to.operands(argument)
-        if kind.kind == "vector":
-            bits = kind.count * kind.elements[0].bits
-            values = to.repacked(values, kind, Type("int", bits))
-            kind = Type("int", bits)
-        operands.append(to.register(values[0], kind))
-    if call.type.kind == "void":
-        to.emit(f"{opcode} {', '.join(operands)};" if operands else f"{opcode};")
-        return ()
-    if call.type.kind == "vector":
-        whole = Type("int", call.type.count * call.type.elements[0].bits)
-        return to.repacked((to.op(opcode, class_of(whole), *operands),), whole, call.type)
-    return (to.op(opcode, class_of(call.type), *operands),)
-
-
-def _arithmetic(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    op, words, suffix = match.groups()
-    words = words.replace(".nan", ".NaN")
-    op = {"fmin": "min", "fmax": "max", "fabs": "abs"}.get(op, op)
-    return packed(to, call, f"{op}{words}.{_SUFFIXES.get(suffix, suffix)}")
-
-
-def _convert(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    source, target, words = match.groups()
-    pair = source == "ff"
-    source, target = _SUFFIXES.get("f" if pair else source, source), _SUFFIXES.get(target, target)
-    if target[0] in "su" and source[0] in "fb":
-        mode = words.split(".")[1]
-        words = words.replace(f".{mode}", f".{_TO_INTEGER[mode]}", 1)
-    return packed(to, call, f"cvt{words}.{target}.{source}")
-
-
-def _shuffle(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    mode, kind, predicate = match.groups()
-    mask, value, lane, clamp = (to.operand(argument) for argument in call.arguments)
-    register = "f" if kind == "f32" else "r"
-    value = to.register(value, Type("float") if kind == "f32" else _I32)
-    result = to.code.register(register)
-    flag = to.code.register("p") if predicate else ""
-    target = f"{result}|{flag}" if flag else result
-    to.emit(
-        f"shfl.sync.{mode}.b32 {target}, {value}, {lane}, {clamp}, {mask};", result, *([flag] if flag else [])
-    )
-    return (result, flag) if flag else (result,)
-
-
-def _vote(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    mode = match[1]
-    mask, predicate = (to.operand(argument) for argument in call.arguments)
-    kind, register = ("b32", "r") if mode == "ballot" else ("pred", "p")
-    return (to.op(f"vote.sync.{mode}.{kind}", register, to.register(predicate, Type("int", 1)), mask),)
-
-
-def _match_lanes(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    mode, bits, predicate = match.groups()
-    mask, value = (to.operand(argument) for argument in call.arguments)
-    value = to.register(value, Type("int", int(bits)))
-    result = to.code.register("r")
-    flag = to.code.register("p") if predicate else ""
-    target = f"{result}|{flag}" if flag else result
-    to.emit(f"match.{mode}.sync.b{bits} {target}, {value}, {mask};", result, *([flag] if flag else []))
-    return (result, flag) if flag else (result,)
-
-
-def _reduction(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    op = match[1]
-    name = {"umin": "min.u32", "umax": "max.u32", "min": "min.s32", "max": "max.s32", "add": "add.s32"}.get(
-        op
-    )
-    name = name or (f"{op[1:]}.f32" if op[0] == "f" else f"{op}.b32")
-    value, mask = (to.operand(argument) for argument in call.arguments)
-    register = "f" if name.endswith("f32") else "r"
-    return (to.op(f"redux.sync.{name}", register, to.register(value, call.type), mask),)
-
-
-def _barrier(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    operands = ", ".join(to.operand(argument) for argument in call.arguments)
-    mode, root = match[1], "bar" if match[2] else "barrier"
-    if not mode.startswith("red."):
-        to.emit(f"{root}.{mode} {operands};")
-        return ()
-    kind, register = ("u32", "r") if mode == "red.popc" else ("pred", "p")
-    *head, last = (to.operand(argument) for argument in call.arguments)
-    operands = ", ".join([*head, to.register(last, Type("int", 1))])
-    return (to.op(f"{root}.{mode}.{kind}", register, operands),)
-
-
-def _elect(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    result, flag = to.code.register("r"), to.code.register("p")
-    to.emit(f"elect.sync {result}|{flag}, {to.operand(call.arguments[0])};", result, flag)
-    return result, flag
-
-
-def _fixed(text: str, *, immediate: bool = False) -> _Match:
-    """An opcode from groups of the name; operands follow as they are."""
-
-    def rule(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-        opcode = match.expand(text)
-        if not immediate:
-            return packed(to, call, opcode)
-        operands = ", ".join(to.operand(argument) for argument in call.arguments)
-        to.emit(f"{opcode} {operands};" if operands else f"{opcode};")
-        return ()
-
-    return rule
-
-
-def _on_memory(text: str) -> _Match:
-    """An instruction whose first operand, or first two, are addresses in brackets."""
-
-    def rule(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-        operands = []
-        for argument in call.arguments:
-            kind: Type = argument.type
-            if kind.kind == "ptr":
-                operands.append(f"[{to.register(to.operand(argument), Type('int', 64))}]")
-            else:
-                operands.append(to.operand(argument))
-        if call.type.kind == "void":
-            to.emit(f"{match.expand(text)} {', '.join(operands)};")
-            return ()
-        return (to.op(match.expand(text), class_of(call.type), *operands),)
-
-    return rule
-
-
-def _in_space(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    space = {"shared.cluster": "shared::cluster"}.get(match[1], match[1])
-    return (to.op(f"isspacep.{space}", "p", to.register(to.operand(call.arguments[0]), Type("int", 64))),)
-
-
-def _copy_async(to: Translator, call: Instruction, match: re.Match[str]) -> tuple[str, ...]:
-    target, source, *size = (to.operand(argument) for argument in call.arguments)
-    rest = f", {size[0]}" if size else ""
-    to.emit(f"cp.async.{match[1]}.shared.global [{target}], [{source}], {match[2]}{rest};")
-    return ()
-
-
-#: Forms of names behind ``llvm.nvvm.``, the first that fits.
-_NVVM_RULES: tuple[tuple[re.Pattern[str], _Match], ...] = tuple(
-    (re.compile(pattern), rule)
-    for pattern, rule in (
-        (r"(add|sub|mul|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh|fmin|fmax|fabs|neg)"
-         r"((?:\.(?:rn|rz|rm|rp|approx|full|ftz|sat|nan|xorsign|abs|relu))*)"
-         r"\.(f|d|f16|f16x2|bf16|bf16x2|f32|f64)",
-         _arithmetic),
-        (r"saturate(\.ftz)?\.(f|d)", lambda to, call, match: packed(
-            to, call, f"cvt.sat{match[1] or ''}.{_SUFFIXES[match[2]]}.{_SUFFIXES[match[2]]}")),
-        (r"(ff|f|d|i|ui|ll|ull|h|bf16)2(f|d|i|ui|ll|ull|h|bf16|bf16x2|f16|f16x2|tf32)"
-         r"((?:\.(?:rn|rz|rm|rp|rna|ftz|relu|satfinite|sat))+)", _convert),
-        (r"ff\.to\.(\w+)\.rn((?:\.relu)?)", _fixed(r"cvt.rn.satfinite\2.\1.f32")),
-        (r"f16x2\.to\.(\w+)\.rn((?:\.relu)?)", _fixed(r"cvt.rn.satfinite\2.\1.f16x2")),
-        (r"(e\dm\dx2)\.to\.f16x2\.rn((?:\.relu)?)", _fixed(r"cvt.rn\2.f16x2.\1")),
-        (r"mulhi\.(s|us|i|ui|ll|ull)", lambda to, call, match: packed(
-            to, call, f"mul.hi.{_SUFFIXES[match[1]]}")),
-        (r"mul24\.(i|ui)", lambda to, call, match: packed(to, call, f"mul24.lo.{_SUFFIXES[match[1]]}")),
-        (r"sad\.(s|us|i|ui|ll|ull)", lambda to, call, match: packed(to, call, f"sad.{_SUFFIXES[match[1]]}")),
-        (r"prmt((?:\.\w+)?)", _fixed(r"prmt.b32\1")),
-        (r"shfl\.sync\.(bfly|up|down|idx)\.(i32|f32)(p?)", _shuffle),
-        (r"vote\.(all|any|uni|ballot)\.sync", _vote),
-        (r"match\.(any|all)\.sync\.i(32|64)(p?)", _match_lanes),
-        (r"redux\.sync\.(\w+)", _reduction),
-        (r"activemask", _fixed("activemask.b32")),
-        (r"elect\.sync", _elect),
-        (r"barrier\.cta\.(sync|arrive|red\.(?:and|or|popc))(\.aligned)?\.(?:all|count)", _barrier),
-        (r"bar\.warp\.sync", _fixed("bar.warp.sync", immediate=True)),
-        (r"barrier\.cluster\.((?:arrive|wait)(?:\.relaxed)?(?:\.aligned)?)", _fixed(r"barrier.cluster.\1")),
-        (r"membar\.(cta|gl|sys)", _fixed(r"membar.\1")),
-        (r"fence\.(sc\.cluster|acq_rel\.cluster|mbarrier_init\.release\.cluster)", _fixed(r"fence.\1")),
-        (r"fence\.proxy\.([\w.]+)", lambda to, call, match: packed(
-            to, call, f"fence.proxy.{match[1].replace('shared_', 'shared::')}")),
-        (r"nanosleep", _fixed("nanosleep.u32", immediate=True)),
-        (r"exit", _fixed("exit")),
-        (r"griddepcontrol\.(wait|launch)[._]?(dependents)?", lambda to, call, match: packed(
-            to, call, "griddepcontrol.wait" if match[1] == "wait" else "griddepcontrol.launch_dependents")),
-        (r"(setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32)", _fixed(r"\1", immediate=True)),
-        (r"wgmma\.(fence|commit_group)\.sync\.aligned", _fixed(r"wgmma.\1.sync.aligned")),
-        (r"wgmma\.wait_group\.sync\.aligned", _fixed("wgmma.wait_group.sync.aligned", immediate=True)),
-        (r"cp\.async\.(ca|cg)\.shared\.global\.(\d+)(?:\.s)?", _copy_async),
-        (r"cp\.async\.(commit)\.group", _fixed("cp.async.commit_group")),
-        (r"cp\.async\.wait\.group", _fixed("cp.async.wait_group", immediate=True)),
-        (r"cp\.async\.wait\.all", _fixed("cp.async.wait_all")),
-        (r"cp\.async\.bulk\.commit\.group", _fixed("cp.async.bulk.commit_group")),
-        (r"cp\.async\.bulk\.wait\.group((?:\.read)?)", _fixed(r"cp.async.bulk.wait_group\1", immediate=True)),
-        (r"mbarrier\.init\.shared", _on_memory("mbarrier.init.shared.b64")),
-        (r"mbarrier\.inval\.shared", _on_memory("mbarrier.inval.shared.b64")),
-        (r"mbarrier\.arrive((?:\.noComplete)?)\.shared", _on_memory(r"mbarrier.arrive\1.shared.b64")),
-        (r"mbarrier\.arrive\.drop((?:\.noComplete)?)\.shared",
-         _on_memory(r"mbarrier.arrive_drop\1.shared.b64")),
-        (r"mbarrier\.test\.wait\.shared", _on_memory("mbarrier.test_wait.shared.b64")),
-        (r"isspacep\.(global|shared|const|local|shared\.cluster)", _in_space),
-        (r"mapa", _fixed("mapa.u64")),
-        (r"mapa\.shared\.cluster", _fixed("mapa.shared::cluster.u64")),
-        (r"getctarank", _fixed("getctarank.u64")),
-    )
-)  # fmt: skip
 
 
 def call_intrinsic(to: Translator, call: Instruction, name: str) -> tuple[str, ...] | None:
@@ -594,10 +301,4 @@ def call_intrinsic(to: Translator, call: Instruction, name: str) -> tuple[str, .
         if base in _INTRINSICS:
             return _INTRINSICS[base](to, call)
         base = base.rpartition(".")[0]
-    if not name.startswith("llvm.nvvm."):
-        return None
-    for pattern, rule in _NVVM_RULES:
-        match = pattern.fullmatch(name.removeprefix("llvm.nvvm."))
-        if match is not None:
-            return rule(to, call, match)
     return None

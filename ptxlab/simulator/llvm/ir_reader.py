@@ -55,7 +55,6 @@ _FLAGS = {
     "nuw", "nsw", "exact", "fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc",
     "samesign", "disjoint", "nneg", "inbounds", "volatile",
 }  # fmt: skip
-_ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
 
 
 def unescaped(text: str) -> bytes:
@@ -436,18 +435,15 @@ class Reader:
         instruction = Instruction(op, VOID)
         self._operands(instruction)
         kinds = [argument.type for argument in instruction.arguments]
-        if op in ("icmp", "fcmp", "atomicrmw"):
+        if op in ("icmp", "fcmp"):
             words = {word for word in instruction.words if word[0] != "!"}
             instruction.predicate = min(words - _FLAGS)
-        if op in ("icmp", "fcmp"):
             flag = Type("int", 1)
             instruction.type = Type("vector", kinds[0].count, (flag,)) if kinds[0].kind == "vector" else flag
         elif op in _BINARY or op in ("fneg", "freeze", "insertelement", "insertvalue", "phi"):
             instruction.type = kinds[0]
-        elif op in ("select", "atomicrmw"):
+        elif op == "select":
             instruction.type = kinds[1]
-        elif op == "cmpxchg":
-            instruction.type = Type("struct", 0, (kinds[1], Type("int", 1)))
         elif op == "extractelement":
             instruction.type = kinds[0].elements[0]
         elif op == "extractvalue":
@@ -518,11 +514,6 @@ class Reader:
                 instruction.align = self._number()
             elif self._takes("addrspace"):
                 instruction.type = Type("ptr", self._number())
-            elif self._takes("syncscope"):
-                instruction.scope = self._skip_parentheses()[0].strip('"')
-            elif token in _ORDERINGS:
-                self._at += 1
-                instruction.ordering += (token,)
             else:
                 self._at += 1
                 words.add(token)

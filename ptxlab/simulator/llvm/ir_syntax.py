@@ -161,8 +161,6 @@ class Instruction:
     labels: list[str] = field(default_factory=list)
     callee: Value | Assembly | None = None
     attributes: list[dict[str, object]] = field(default_factory=list)  # of the arguments of a call
-    ordering: tuple[str, ...] = ()
-    scope: str = ""
     align: int = 0
     location: str = ""  # the number of its metadata
 
