@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, SupportsInt
 from ..errors import PtxlabError
 
 #: The command that installs NVRTC, the CUDA headers and CUDA for Python.
-INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
+INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12])'
 #: The command that installs Clang, on any system.
 INSTALL_CLANG = 'pip install "ptxlab[clang]"'
 
@@ -38,15 +38,17 @@ def load(name: Module) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        missing = f"CUDA for Python is not installed: {INSTALL}"
+        # `gpu.status()` prints it, and a line of a notebook has room for 104 characters
+        missing = f"CUDA for Python is not installed: {INSTALL}; the emulator needs none"
         if in_a_tab():
-            missing = "a browser's tab has neither a GPU nor CUDA's compiler: use Colab, or your computer"
-        if sys.platform == "darwin":
             missing = (
-                "a Mac has neither an NVIDIA GPU nor CUDA: the simulator runs kernels there, which Clang "
-                f"compiles ({INSTALL_CLANG})"
+                "a browser's tab has neither a GPU nor CUDA's compiler: use Colab or a computer; "
+                "the emulator needs none"
             )
-        raise PtxlabError(f"{missing}; the emulator needs none") from None
+        if sys.platform == "darwin":
+            compiler = f"Clang compiles kernels there ({INSTALL_CLANG})"
+            missing = f"a Mac has neither an NVIDIA GPU nor CUDA: {compiler}"
+        raise PtxlabError(missing) from None
 
 
 class DriverError(PtxlabError):

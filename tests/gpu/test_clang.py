@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -58,6 +59,14 @@ def test_kernels_give_what_an_h200_gave(case: kernel_cases.Case) -> None:
         assert kernel_cases.digest(arguments) not in str(on_the_gpu), "DIFFERENT names a kernel that is equal"
     else:
         assert kernel_cases.digest(arguments) in str(on_the_gpu)
+
+
+def test_the_guide_names_the_kernels_whose_bits_differ() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "clang.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+`) \| (.+) \|$", guide.partition("| other bits |")[2], re.MULTILINE)
+    named = {name: why for names, why in rows for name in re.findall(r"`(\w+)`", names)}
+    assert [name for name in named if name in DIFFERENT] == list(DIFFERENT)
+    assert all(named[name] == why for name, why in DIFFERENT.items())
 
 
 _TWICE = 'extern "C" __global__ void twice(float* x) {\n    x[threadIdx.x] *= 2;\n}\n'

@@ -17,6 +17,7 @@ from ptxlab.numerics.emulate import emulate
 from tests.cases import refuses
 
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
+NOTEBOOK = 104  # characters for which a line of a notebook has room
 ULTRA = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", k=96)  # of sm_103a
 
 
@@ -129,6 +130,7 @@ def test_without_cuda_for_python(become: Any, monkeypatch: pytest.MonkeyPatch) -
     become(None)
     monkeypatch.setattr(sys, "platform", "linux")
     assert gpu.status().startswith("CUDA for Python is not installed: pip install")
+    assert len(gpu.status()) <= NOTEBOOK
     assert not gpu.available()
     refuses("not installed", gpu.device_target)
     refuses("not installed", gpu.compile, "__global__ void nothing() {}", "sm_80")
@@ -148,5 +150,14 @@ def test_a_mac_is_not_told_to_install_cuda(become: Any, monkeypatch: pytest.Monk
     become(None)
     monkeypatch.setattr(sys, "platform", "darwin")
     sentence = gpu.status()
-    assert sentence.startswith("a Mac has neither an NVIDIA GPU nor CUDA: the simulator runs kernels")
+    assert sentence.startswith("a Mac has neither an NVIDIA GPU nor CUDA: Clang compiles kernels")
     assert "ptxlab[clang]" in sentence and "cuda1" not in sentence
+    assert len(sentence) <= NOTEBOOK
+
+
+def test_a_tab_is_not_told_to_install_cuda(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    become(None)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    sentence = gpu.status()
+    assert sentence.startswith("a browser's tab has neither a GPU nor") and "pip" not in sentence
+    assert len(sentence) <= NOTEBOOK

@@ -237,7 +237,7 @@ class Program:
             f"({kind})__builtin_rotateleft{_BITS[word]}({inner(word)}, {inner(word)})",
             f"({kind})__builtin_bitreverse{_BITS[word]}({inner(word)})",
             f"({kind})(~{inner()})", f"({kind})(-{inner()})",
-            f"({kind})__builtin_elementwise_{pick.choice(['max', 'min', 'add_sat', 'sub_sat'])}({inner()}, {inner()})",
+            f"({kind})__builtin_elementwise_{pick.choice(['max', 'min', 'add_sat', 'sub_sat'][: 2 if kind in WIDE else 4])}({inner()}, {inner()})",
             f"({kind})({self.condition(scope, depth - 1)})",
         ])  # fmt: skip
 

@@ -180,6 +180,7 @@ def test_hazards_name_the_line_of_the_source() -> None:
         ("%x = load atomic i32, ptr null monotonic, align 4", "an atomic load is"),
         ("store atomic i32 1, ptr null release, align 4", "an atomic store is"),
         ("%x = call float @llvm.sin.f32(float 1.0)", "the intrinsic llvm.sin.f32"),
+        ("%x = call i128 @llvm.ctpop.i128(i128 7)", "the intrinsic llvm.ctpop.i128"),
         ("%x = frem float 1.0, 2.0", "frem is"),
     ],
 )

@@ -965,7 +965,7 @@ class Translator:
             value = instruction.arguments[0]
             kind = value.type
             for case, target in zip(instruction.arguments[1:], targets, strict=False):
-                edges.append((self._compare("eq", kind, self.operands(value), self.operands(case)), target))
+                edges.append((self.compare("eq", kind, self.operands(value), self.operands(case)), target))
         default = targets[-1]
         if not edges:
             self._copies(source, default)
@@ -1028,10 +1028,10 @@ class Translator:
             left, right = (self.operands(argument) for argument in arguments)
             source = arguments[0].type
             if source.kind != "vector":
-                return (self._compare(instruction.predicate, source, left, right),)
+                return (self.compare(instruction.predicate, source, left, right),)
             element = source.elements[0]
             return tuple(
-                self._compare(instruction.predicate, element, (a,), (b,))
+                self.compare(instruction.predicate, element, (a,), (b,))
                 for a, b in zip(left, right, strict=True)
             )
         if op == "getelementptr":
@@ -1123,12 +1123,12 @@ class Translator:
         if op == "extractelement":
             result = whole[0]
             for at in range(1, kind.count):
-                same = self._compare("eq", wide, (position,), (str(at),))
+                same = self.compare("eq", wide, (position,), (str(at),))
                 result = self.selected(leaf, same, whole[at], result)
             return (result,)
         new = self.operand(arguments[1])
         return tuple(
-            self.selected(leaf, self._compare("eq", wide, (position,), (str(at),)), new, element)
+            self.selected(leaf, self.compare("eq", wide, (position,), (str(at),)), new, element)
             for at, element in enumerate(whole)
         )
 
@@ -1156,15 +1156,11 @@ class Translator:
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 
-    def compare(self, predicate: str, leaf: Type, left: str, right: str) -> str:
-        """A comparison of two scalars of one register."""
-        return self._compare(predicate, leaf, (left,), (right,))
-
     def _by_element(self, instruction: Instruction, left: Operands, right: Operands) -> Operands:
         """An operation on scalars, vectors or wide integers."""
         kind = instruction.type
         if kind.kind == "int" and kind.count > 64:
-            return self._wide(instruction, left, right)
+            return self.wide(instruction, left, right)
         if instruction in self._fused:
             product, how = self._fused[instruction]
             a, b = (self.operands(argument) for argument in product.arguments)
@@ -1247,8 +1243,8 @@ class Translator:
             return self.op(f"rcp.{mode}{ftz}.{name}", kind, right)
         return self.op(f"div.{mode}{ftz}.{name}", kind, left, right)
 
-    def _compare(self, predicate: str, kind: Type, left: Operands, right: Operands) -> str:
-        """A comparison of two scalars."""
+    def compare(self, predicate: str, kind: Type, left: Operands, right: Operands) -> str:
+        """A comparison of two scalars, or of two integers of several words."""
         if kind.kind in _FLOATS:
             name = _FLOATS[kind.kind]
             if predicate in ("true", "false"):
@@ -1282,7 +1278,7 @@ class Translator:
         result = ""
         for leaf, a, b in zip(types, left, right, strict=True):
             if predicate in ("eq", "ne"):
-                one = self._compare(predicate, leaf, (a,), (b,))
+                one = self.compare(predicate, leaf, (a,), (b,))
                 result = (
                     self.op("and.pred" if predicate == "eq" else "or.pred", "p", result, one)
                     if result
@@ -1292,14 +1288,14 @@ class Translator:
             highest = leaf is types[-1]
             sign = predicate[0] if highest else "u"
             if not result:
-                result = self._compare(sign + predicate[1:], leaf, (a,), (b,))
+                result = self.compare(sign + predicate[1:], leaf, (a,), (b,))
                 continue
-            strict = self._compare(sign + predicate[1] + "t", leaf, (a,), (b,))
-            same = self._compare("eq", leaf, (a,), (b,))
+            strict = self.compare(sign + predicate[1] + "t", leaf, (a,), (b,))
+            same = self.compare("eq", leaf, (a,), (b,))
             result = self.op("or.pred", "p", strict, self.op("and.pred", "p", same, result))
         return result
 
-    def _wide(self, instruction: Instruction, left: Operands, right: Operands) -> Operands:
+    def wide(self, instruction: Instruction, left: Operands, right: Operands) -> Operands:
         """An operation on integers of more than 64 bits."""
         op, kind = instruction.op, instruction.type
         types = [leaf for leaf, _ in leaves_of(kind)]

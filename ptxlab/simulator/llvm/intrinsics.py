@@ -59,6 +59,28 @@ def _integer(opcode: str) -> _Rule:
     return rule
 
 
+def _chosen(predicate: str) -> _Rule:
+    """Minimum or maximum of integers of several words: the first if the comparison holds."""
+
+    def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
+        first, second = (to.operands(argument) for argument in call.arguments)
+        holds = to.compare(predicate, call.type, first, second)
+        words = [leaf for leaf, _ in leaves_of(call.type)]
+        return tuple(to.selected(leaf, holds, a, b) for leaf, a, b in zip(words, first, second, strict=True))
+
+    return rule
+
+
+def _absolute(to: Translator, call: Instruction) -> tuple[str, ...]:
+    """The absolute value of an integer of several words."""
+    kind, value = call.type, to.operands(call.arguments[0])
+    zero = to.operands(Constant(kind, 0))
+    minus = to.wide(Instruction("sub", kind), zero, value)
+    is_negative = to.compare("slt", kind, value, zero)
+    words = [leaf for leaf, _ in leaves_of(kind)]
+    return tuple(to.selected(leaf, is_negative, a, b) for leaf, a, b in zip(words, minus, value, strict=True))
+
+
 def _bits(name: str) -> _Rule:
     """Counts and reversals of bits and bytes."""
 
@@ -157,7 +179,7 @@ def _overflow(op: str, sign: str, saturates: bool) -> _Rule:
                         to.constant(leaf, (1 << leaf.bits - 1) - 1),
                         to.constant(leaf, 1 << leaf.bits - 1),
                     )
-                    negative = to.compare("slt", leaf, a, to.constant(leaf, 0))
+                    negative = to.compare("slt", leaf, (a,), (to.constant(leaf, 0),))
                     limit = to.selected(leaf, negative, bottom, top)
                 result = to.selected(leaf, flag, limit, result)
             pairs.append((result, flag))
@@ -243,7 +265,7 @@ def _sign_of_difference(sign: str) -> _Rule:
 
     def rule(to: Translator, call: Instruction) -> tuple[str, ...]:
         leaf: Type = call.arguments[0].type
-        a, b = (to.operand(argument) for argument in call.arguments)
+        a, b = (to.operands(argument) for argument in call.arguments)
         less, more = to.compare(f"{sign}lt", leaf, a, b), to.compare(f"{sign}gt", leaf, a, b)
         one, zero, minus = (to.constant(call.type, value) for value in (1, 0, -1))
         return (to.selected(call.type, less, minus, to.selected(call.type, more, one, zero)),)
@@ -293,12 +315,24 @@ _INTRINSICS: dict[str, _Rule] = {
     "nvvm.barrier.cta.sync.aligned.all": _barrier,  # __syncthreads(), a word of Clang's own
 }  # fmt: skip
 
+#: Those of integers of more than 64 bits.
+_WIDE: dict[str, _Rule] = {
+    "smin": _chosen("slt"),
+    "smax": _chosen("sgt"),
+    "umin": _chosen("ult"),
+    "umax": _chosen("ugt"),
+    "abs": _absolute,
+    **{name: _INTRINSICS[name] for name in ("ucmp", "scmp", "expect", "ssa.copy")},
+}
+
 
 def call_intrinsic(to: Translator, call: Instruction, name: str) -> tuple[str, ...] | None:
     """The operands of the result of an intrinsic; None if it is unknown."""
+    kinds = [call.type, *(argument.type for argument in call.arguments)]
+    rules = _WIDE if any(kind.kind == "int" and kind.count > 64 for kind in kinds) else _INTRINSICS
     base = name.removeprefix("llvm.")
     while base:
-        if base in _INTRINSICS:
-            return _INTRINSICS[base](to, call)
+        if base in rules:
+            return rules[base](to, call)
         base = base.rpartition(".")[0]
     return None

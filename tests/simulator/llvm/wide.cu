@@ -10,6 +10,7 @@ __global__ void k(float *x, int *y, u64 *z, _Float16 *h, const float *ro, int n)
   sum += swapped(v, t); sum ^= atomicExch(mine, v + 9); sum += atomicCAS(&own[t], own[t], v);
   sum += *mine - (v * 3 >> (t & 127)); sum ^= ~(v << (n & 127)); sum += (i128)v < -(i128)*mine ? v : *mine;
   sum ^= (u128)((i128)v >> (t * 5 & 127)) / ((z[t] >> 40) + 1); sum += (i128)v % ((i128)z[t + 2] | 1);
-  sum += own[31 - t] > v; sum += (i128)(int)z[t]; z[256 + 2 * t] = sum; z[257 + 2 * t] = sum >> 64;
+  sum += __builtin_elementwise_max(v << 78, (u128)2) ^ __builtin_elementwise_min((i128)v, -(i128)*mine);
+  sum ^= (i128)v < 0 ? -(i128)v : (i128)v; sum += own[31 - t] > v; sum += (i128)(int)z[t]; z[256 + 2 * t] = sum; z[257 + 2 * t] = sum >> 64;
   z[320 + 2 * t] = swapped(sum, 3); *(u128 *)(z + 400) = own[0];
 }
