@@ -10,6 +10,7 @@ JupyterLite is installed in an environment of its own: JupyterLab would load its
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -31,6 +32,7 @@ from packaging.utils import canonicalize_name
 from ptxlab._version import __version__
 from ptxlab.explorer import bundle as front
 from ptxlab.views.highlight import cell_script
+from ptxlab.views.timeline_picture import timeline_script
 
 from . import clang, npm, pyodide, web
 from .npm import ROOT, Missing
@@ -39,6 +41,8 @@ from .npm import ROOT, Missing
 EMPTY = ("jedi", "sqlite3")
 #: JupyterLite's own stand-ins, from its kernel's extension.
 OWN = ("ipykernel", "piplite", "pyodide_kernel")
+#: Scripts in outputs of the course, which its policy allows by their hashes.
+OUTPUT_SCRIPTS = (cell_script(), timeline_script())
 #: What every kernel starts with.
 FIRST = ("micropip", *OWN, *EMPTY, "comm", "ipython", "numpy", "ml-dtypes", "ptxlab")
 #: What ptxlab needs there beside what is compiled.
@@ -301,10 +305,19 @@ def build(folder: Path, address: str) -> None:
         if done.returncode:
             raise RuntimeError((done.stdout + done.stderr)[-4000:])
         shutil.copytree(source / "packages", target / "packages")
-    script = cell_script().removeprefix("<script>").removesuffix("</script>")
+    outputs = [script.removeprefix("<script>").removesuffix("</script>") for script in OUTPUT_SCRIPTS]
     for page in target.rglob("index.html"):
-        web.restrict(page, script, sources=SOURCES)
+        web.restrict(page, *outputs, sources=SOURCES)
     keep_for_offline(target, address, "" if compiler is None else f"{TRY}{clang.FOLDER}")
+
+
+def megabytes_of_a_kernel(target: Path) -> float:
+    """What a kernel loads: Pyodide's core, NumPy and ml_dtypes, and the packages in `target`."""
+    core = npm.package("pyodide", pyodide.VERSION) / "pyodide"
+    files = [core / name for name in pyodide.CORE] + list((target / "packages").iterdir())
+    with contextlib.suppress(Missing):
+        files += pyodide.wheels().values()
+    return sum(path.stat().st_size for path in files) / 1e6
 
 
 def keep_for_offline(target: Path, address: str, compiler: str) -> None:
@@ -313,10 +326,11 @@ def keep_for_offline(target: Path, address: str, compiler: str) -> None:
     `compiler` is the folder of the compiler of C++, which is kept when it is loaded, or "".
     """
     (target / "course.js").write_text(web.minified(front.script("course_page"), "js"), encoding="utf-8")
+    loads = f"{megabytes_of_a_kernel(target):.0f} MB"
     for app in APPS:
         page = target / app / "index.html"
         text = page.read_text(encoding="utf-8")
-        tag = '<script type="module" src="../course.js"></script>'
+        tag = f'<script type="module" src="../course.js" data-loads="{loads}"></script>'
         page.write_text(text.replace("</head>", f"{tag}\n</head>"), encoding="utf-8")
     files = [path for path in sorted(target.rglob("*")) if path.is_file()]
     kept = {path.relative_to(target).as_posix(): path for path in files if not NOT_LOADED.search(path.name)}

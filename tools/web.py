@@ -26,6 +26,7 @@ from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import script, style
 from ptxlab.explorer.debugger_style import debugger_style
+from ptxlab.explorer.instruction_info import adder
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
@@ -48,9 +49,12 @@ LEFT_OUT = (
     "cli/lab.py", "explorer/front/products", "explorer/front/sixteen_products_page.js",
     "explorer/front/sixteen_products_widget.js", "explorer/front/styles/products.css",
     "explorer/debugger_style.py", "explorer/debugger_widget.py",
+    "explorer/front/lesson_page.js",
     "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
-    "lessons.py", "shapes", "simulation.py", "wmma", "wmma.py",
+    "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
 )  # fmt: skip
+#: Where Explorers in pages of the site find the worker of try/ and what it loads.
+SETTINGS = "settings.json"
 #: What a first visit may load beyond Pyodide and NumPy, in compressed bytes.
 MAX_BYTES = 1_500_000
 
@@ -194,6 +198,7 @@ def build(folder: Path, address: str, *, is_in_site: bool = False) -> dict[str, 
         "worker": write("worker.js", minified(script("worker"), "js").encode()),
         "offline": "sw.js",
     }
+    write_atomically(target / SETTINGS, json.dumps(settings))  # for Explorers in pages of the site
     explorer = {
         "title": "tensor-core instructions in this tab",
         "heading": "Edit a matrix, see the registers, see D",
@@ -201,8 +206,14 @@ def build(folder: Path, address: str, *, is_in_site: bool = False) -> dict[str, 
         "script": write("page.js", minified(script("try_page"), "js").encode()),
         "style": write("page.css", minified(style("saved_page", "try_page"), "css").encode()),
     }
-    state = pack(PageSession(DEFAULT).page_model.get_state())
-    write_page("index.html", explorer, {"settings": settings, "examples": EXAMPLES, "state": state})
+    first = PageSession(DEFAULT)
+    saved = {
+        "settings": settings,
+        "examples": EXAMPLES,
+        "state": pack(first.page_model.get_state()),
+        "adder": adder(first.state.ins, first.state.chip_choice.chip),
+    }
+    write_page("index.html", explorer, saved)
     first_visit = sorted(sizes)
     kernels = {
         "title": "a kernel in this tab",
@@ -217,8 +228,11 @@ def build(folder: Path, address: str, *, is_in_site: bool = False) -> dict[str, 
     if compiler is not None:
         more["clang"], compilers = compiler, clang.FOLDER
     syntax = {"patterns": {name: script_pattern(name) for name in ("cuda", "ptx")}, "kinds": KINDS}
-    saved = {"settings": settings | more, "examples": kernel_examples(), "syntax": syntax}
-    write_page("kernel.html", kernels, saved)
+    write_page(
+        "kernel.html",
+        kernels,
+        {"settings": settings | more, "examples": kernel_examples(), "syntax": syntax},
+    )
     kept = [*first_visit, "./", "kernel.html", kernels["script"], kernels["style"]]
     version = json.dumps([kept, address, more])  # files have names by their content
     write_atomically(target / "sw.js", service_worker(kept, address, pyodide.CORE, version, compilers))

@@ -13,6 +13,8 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
+from ..numerics.emulate import model_of
+from ..numerics.rules import Fused
 from ..numerics.rules.base import negated, zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
@@ -82,6 +84,18 @@ def lane_colours() -> dict[str, Any]:
         "light": [list(pair) for pair in light],
         "dark": [list(pair) for pair in dark],
         "warps": list(WARP_TINTS),
+    }
+
+
+def adder(ins: Product, chip: str) -> dict[str, Any]:
+    """How a chip adds the products of an element of D, for pages that add as it does (front/products)."""
+    rule = model_of(ins, chip).rule
+    assert isinstance(rule, Fused), f"{ins.mnemonic} on {chip} does not add as the page does"
+    return {
+        "code": chip,
+        "fraction_bits": rule.fraction_bits,
+        "result_bits": rule.result_bits,
+        "depth": rule.depth or ins.k,
     }
 
 

@@ -11,13 +11,11 @@ import traitlets
 
 from ..isa.parse import parse_product
 from ..isa.targets import GENERATIONS
-from ..numerics.emulate import model_of
-from ..numerics.rules import Fused
 from ..views import trace
 from ..views.static_fallback import StaticFallback
 from ..views.static_image import static_image
 from .bundle import script, sheets
-from .instruction_info import lane_colours
+from .instruction_info import adder, lane_colours
 
 CELL = (3, 5)
 _INSTRUCTION = "mma.m16n8k16.f32.f16"
@@ -39,26 +37,15 @@ def scene() -> dict[str, Any]:
     )
     A[:, _ALONE], B[_ALONE] = 0, 0
     A[CELL[0]], B[:, CELL[1]] = _ROW, _COLUMN
-    chips = []
-    for chip, name in _CHIPS.items():
-        rule = model_of(ins, chip).rule
-        assert isinstance(rule, Fused)
-        chips.append(
-            {
-                "code": chip,
-                "name": f"{name} ({GENERATIONS[chip]})",
-                "fraction_bits": rule.fraction_bits,
-                "result_bits": rule.result_bits,
-                "depth": rule.depth or ins.k,
-            }
-        )
     colours = lane_colours()
     return {
         "A": A.tolist(),
         "B": B.tolist(),
         "cell": CELL,
         "lanes": [ins.d.where(row, column)[0].lane for row in range(ins.m) for column in range(ins.n)],
-        "chips": chips,
+        "chips": [
+            {**adder(ins, chip), "name": f"{name} ({GENERATIONS[chip]})"} for chip, name in _CHIPS.items()
+        ],
         "colours": {"light": colours["light"], "dark": colours["dark"]},
     }
 

@@ -34,6 +34,8 @@ from .quiz import ShortQuestion, saved_questions
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 
+#: What a page asks for that loads Python from its own site.
+OF_SITE = "; worker-src 'self'; connect-src 'self'"
 POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 FRAME = Template("""\
 <!doctype html>
@@ -81,6 +83,7 @@ def page_data(
         "code": f'import ptxlab\nptxlab.explore("{link}")',
         "live": page_address(link),
         "refusal": f"this page cannot be edited: press Open live, or {notebook}",
+        "how_to_change": "To change it, press Open live.",
         "state": traits,
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
         "lanes": {},
@@ -254,10 +257,11 @@ def write_packed(
     *,
     module: str = "saved_page",
     sheets: Sequence[str] = (),
+    sources: str = "",
 ) -> Path:
-    """Write a page that runs a module of front/, with additional style sheets."""
+    """Write a page that runs a module of front/, with more style sheets, and more sources in its policy."""
     target = check_path(path)
-    page = page_text(title, name, packed, module=module, sheets=sheets)
+    page = page_text(title, name, packed, module=module, sheets=sheets, sources=sources)
     try:
         write_atomically(target, page)
     except OSError as error:
@@ -272,6 +276,7 @@ def page_text(
     *,
     module: str = "saved_page",
     sheets: Sequence[str] = (),
+    sources: str = "",
 ) -> str:
     """The text of a page that runs a module of front/."""
     title = as_text(title, "title").encode(errors="replace").decode()  # replaces a lone surrogate
@@ -280,7 +285,7 @@ def page_text(
     for sign in "<>&":  # it stands in a <script> element
         saved = saved.replace(sign, f"\\u{ord(sign):04x}")
     return FRAME.substitute(
-        policy=POLICY.format(policy_source(script_text), policy_source(css)),
+        policy=POLICY.format(policy_source(script_text), policy_source(css)) + sources,
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -125,13 +125,12 @@ def table(
 # -- lines -----------------------------------------------------------------------------------------------
 
 _HUES = ("blue", "vermilion", "green", "purple", "orange", "sky", "grey")
-_WIDTH, _HEIGHT = 820, 420
-_LEFT, _RIGHT, _BOTTOM = 64, 178, 52
+_WIDTH, _PLOT_HEIGHT = PAGE, 310
+_LEFT, _RIGHT, _BOTTOM = 64, 200, 52
 _TITLE_HEIGHT, _NOTE_HEIGHT = 26, 18
 _NOTE_LETTERS = 128  # of a line below the title
 _STEPS = (1, 2, 2.5, 5, 10)
-#: Maps a number to its position in pixels.
-_Scale = Callable[[float], float]
+_LABEL_HEIGHT = 16  # of names that stand below each other
 
 
 @dataclass(frozen=True)
@@ -148,11 +147,26 @@ class Line:
     tips: tuple[str, ...] = ()
     colour: str = ""  # a name of `palette.HUES`; lines without one get the free hues in turn
     dashed: bool = False
+    dots: bool = True  # at its points
+    #: Where its name stands: at its end, above it in its direction, or at its middle; of a point beside it.
+    named: Literal["end", "along", "middle"] = "end"
+
+
+@dataclass(frozen=True)
+class _Label:
+    """The name of a line, in pixels of the chart: where it begins, or what it is centred on."""
+
+    line: Line
+    x: float
+    y: float
+    anchor: Literal["start", "middle", "end"] = "start"
+    angle: float = 0.0  # degrees, clockwise
+    is_beside: bool = False  # right of the plot, after a piece of its line
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """Lines under a title. A notebook shows it as SVG.
+    """Lines under a title, with their names beside them. A notebook shows it as SVG.
 
     >>> chart = LineChart("Throughput", (), (Line("f16", (8, 16, 24), (61.0, 122.0, 180.0)),), "N", "TFLOP/s")
     >>> chart.svg().count("<polyline")
@@ -167,6 +181,7 @@ class LineChart:
     x_step: float = 0  # between two ticks; 0: a round number
     titled: bool = True
     logarithmic: bool = False  # both axes
+    limits: tuple[tuple[float, float], tuple[float, float]] | None = None  # of both axes, where logarithmic
 
     def with_title(self, title: bool) -> LineChart:
         """The chart with its title and notes, or without them."""
@@ -189,57 +204,11 @@ class LineChart:
         return _draw(self, "currentColor" if themed else palette.INK, paper="" if themed else palette.PAPER)
 
     def figure(self) -> Figure:
-        """The chart as a Plotly figure."""
+        """The chart as a Plotly figure, which looks as its SVG."""
         require_plotly()
-        from plotly.graph_objects import Scatter
+        from .plotly_figure import line_figure
 
-        from .plotly_figure import BUTTONS, Chart
-
-        figure = Chart()
-        for line in self.lines:
-            tips = list(line.tips) or None
-            stroke = {"color": self.colour_of(line), "width": 2, "dash": "dash" if line.dashed else "solid"}
-            figure.add_trace(
-                Scatter(
-                    x=list(line.x),
-                    y=list(line.y),
-                    name=line.name,
-                    mode="lines+markers",
-                    line=stroke,
-                    marker={"size": 12 if len(line.x) == 1 else 6},
-                    text=tips,
-                    hovertemplate="%{text}<extra></extra>" if tips else None,
-                )
-            )
-        grid = {
-            "gridcolor": palette.GRID,
-            "zeroline": False,
-            "linecolor": palette.RULE,
-            "rangemode": "tozero",
-        }
-        if self.logarithmic:
-            grid |= {"type": "log", "rangemode": "normal", "dtick": 1}
-        title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
-        above = 76 if title else 24
-        heading = f"<b>{title}</b><br><sup>{subtitle}</sup>" if title else ""
-        figure.update_layout(
-            title={"text": heading, "font": {"size": 15}, "x": 0, "xref": "paper"},
-            width=PAGE,
-            height=400 + above,
-            margin={"l": 70, "r": 20, "t": above, "b": 60},
-            modebar={"remove": BUTTONS},
-            dragmode=False,
-            hovermode="closest",
-            showlegend=True,
-            paper_bgcolor=palette.PAPER,
-            plot_bgcolor=palette.PAPER,
-            font={"family": SANS, "color": palette.INK},
-            meta={"title": title, "subtitle": subtitle},
-            xaxis={"title": self.x_title, "dtick": self.x_step or None, **grid},
-            yaxis={"title": self.y_title, **grid},
-        )
-        figure.source = self
-        return figure
+        return line_figure(self)
 
     def _repr_html_(self) -> str:
         return f'<div style="overflow-x: auto; color: {palette.PAGE_INK}">{self.svg(themed=True)}</div>'
@@ -259,45 +228,92 @@ def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
     return [int(value) if value == int(value) else value for value in values]
 
 
-def decades(values: Sequence[float]) -> list[float]:
-    """Powers of ten that enclose the values, at least two.
+def decades(low: float, high: float) -> list[float]:
+    """Round numbers of a logarithmic axis between two: powers of ten and, where these are few, more.
 
-    >>> decades([0.3, 42])
-    [0.1, 1.0, 10.0, 100.0]
+    >>> decades(0.3, 420), decades(30, 500)
+    ([1.0, 10.0, 100.0], [50.0, 100.0, 200.0, 500.0])
     """
-    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    tens = [power for power in powers if low <= power <= high]
+    if len(tens) > 2:
+        return tens
+    return [power * digit for power in powers for digit in (1, 2, 5) if low <= power * digit <= high]
+
+
+class Plot:
+    """Where the numbers of a chart are, in pixels, and the names of its lines."""
+
+    def __init__(self, chart: LineChart) -> None:
+        self.chart = chart
+        self.notes: list[str] = []
+        if chart.titled:
+            self.notes = textwrap.wrap(
+                chart.subtitle, _NOTE_LETTERS, break_long_words=False, break_on_hyphens=False
+            )
+        self.top = 14 + (_TITLE_HEIGHT + _NOTE_HEIGHT * len(self.notes) if chart.titled else 0)
+        self.left, self.right, self.bottom = _LEFT, _WIDTH - _RIGHT, self.top + _PLOT_HEIGHT
+        self.width, self.height = _WIDTH, self.bottom + _BOTTOM
+        xs = [x for line in chart.lines for x in line.x]
+        ys = [y for line in chart.lines for y in line.y]
+        if chart.logarithmic:
+            self.x_range, self.y_range = chart.limits or ((min(xs), max(xs)), (min(ys), max(ys)))
+            self.across, self.up = decades(*self.x_range), decades(*self.y_range)
+        else:
+            self.across, self.up = ticks(max(xs), chart.x_step), ticks(max(ys))
+            self.x_range, self.y_range = (0, self.across[-1]), (0, self.up[-1])
+
+    def x(self, value: float) -> float:
+        """Where a number is across."""
+        return self.left + (self.right - self.left) * self._part(value, self.x_range)
+
+    def y(self, value: float) -> float:
+        """Where a number is up."""
+        return self.bottom - _PLOT_HEIGHT * self._part(value, self.y_range)
+
+    def _part(self, value: float, limits: tuple[float, float]) -> float:
+        """The position of a value between two limits, 0 and 1."""
+        low, high = limits
+        if self.chart.logarithmic:
+            return math.log(value / low) / math.log(high / low)
+        return (value - low) / (high - low)
+
+    def labels(self) -> list[_Label]:
+        """The names of the lines; those at the ends of lines are pushed apart."""
+        labels, beside = [], []
+        for line in self.chart.lines:
+            places = [(self.x(x), self.y(y)) for x, y in zip(line.x, line.y, strict=True)]
+            (x0, y0), (x1, y1) = places[0], places[-1]
+            if len(places) == 1:
+                is_left = x0 + 12 + 7 * len(line.name) > self.width
+                labels.append(
+                    _Label(line, x0 + (-12 if is_left else 12), y0 + 4, "end" if is_left else "start")
+                )
+            elif line.named == "along":
+                angle = math.atan2(y1 - y0, x1 - x0)
+                x, y = (x0 + x1) / 2 + 8 * math.sin(angle), (y0 + y1) / 2 - 8 * math.cos(angle)
+                labels.append(_Label(line, x, y, "middle", math.degrees(angle)))
+            elif line.named == "middle":
+                labels.append(_Label(line, (x0 + x1) / 2 + 8, (y0 + y1) / 2 + 4))
+            else:
+                beside.append(_Label(line, self.right + 34, y1 + 4, is_beside=True))
+        beside.sort(key=lambda label: label.y)
+        ys = [label.y for label in beside]
+        for _ in range(len(ys)):  # a chain of names moves as far as it needs
+            for i in range(1, len(ys)):
+                lacking = _LABEL_HEIGHT - (ys[i] - ys[i - 1])
+                if lacking > 0:
+                    ys[i - 1], ys[i] = ys[i - 1] - lacking / 2, ys[i] + lacking / 2
+        shift = max(0.0, self.top + 10 - ys[0]) if ys else 0.0
+        return labels + [replace(label, y=y + shift) for label, y in zip(beside, ys, strict=True)]
 
 
 def _draw(chart: LineChart, ink: str, paper: str) -> str:
-    """The chart as SVG: title and notes, marks of both axes, lines, legend."""
-    notes: list[str] = []
-    if chart.titled:
-        notes = textwrap.wrap(chart.subtitle, _NOTE_LETTERS, break_long_words=False, break_on_hyphens=False)
-    top = 14 + (_TITLE_HEIGHT + _NOTE_HEIGHT * len(notes) if chart.titled else 0)
-    plot_height = _HEIGHT - 110
-    height = top + plot_height + _BOTTOM
-    xs = [x for line in chart.lines for x in line.x]
-    ys = [y for line in chart.lines for y in line.y]
-    across = decades(xs) if chart.logarithmic else ticks(max(xs), chart.x_step)
-    up = decades(ys) if chart.logarithmic else ticks(max(ys))
-    right = _WIDTH - _RIGHT
-
-    def part(value: float, marks: list[float]) -> float:
-        """The position of a value between the first mark, 0, and the last, 1."""
-        if chart.logarithmic:
-            return math.log(value / marks[0]) / math.log(marks[-1] / marks[0])
-        return value / marks[-1]
-
-    def x_of(value: float) -> float:
-        return _LEFT + (right - _LEFT) * part(value, across)
-
-    def y_of(value: float) -> float:
-        return top + plot_height * (1 - part(value, up))
-
+    """The chart as SVG: title and notes, marks of both axes, lines and their names."""
+    plot = Plot(chart)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(chart.title)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{plot.width}" height="{plot.height}" '
+        f'viewBox="0 0 {plot.width} {plot.height}" role="img" aria-label="{escape(chart.title)}">',
         f"<title>{escape(chart.title, quote=False)}</title>",
     ]
     if paper:
@@ -306,50 +322,62 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
     if chart.titled:
         parts.append(svg_text(4, 20, chart.title, 'font-size="15" font-weight="bold"'))
         parts += [
-            svg_text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"') for i, note in enumerate(notes)
+            svg_text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"')
+            for i, note in enumerate(plot.notes)
         ]
-    for value in up:
-        y = y_of(value)
-        parts.append(f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{ink}" stroke-opacity="0.15"/>')
-        parts.append(svg_text(_LEFT - 8, y + 4, f"{value:g}", 'text-anchor="end"'))
-    for value in across:
-        parts.append(svg_text(x_of(value), top + plot_height + 18, f"{value:g}", 'text-anchor="middle"'))
-    axes = f"M{_LEFT} {top}V{top + plot_height}H{right}"
+    for value in plot.up:
+        y = plot.y(value)
+        parts.append(f'<path d="M{plot.left} {y:.1f}H{plot.right}" stroke="{ink}" stroke-opacity="0.15"/>')
+        parts.append(svg_text(plot.left - 8, y + 4, f"{value:g}", 'text-anchor="end"'))
+    for value in plot.across:
+        parts.append(svg_text(plot.x(value), plot.bottom + 18, f"{value:g}", 'text-anchor="middle"'))
+    axes = f"M{plot.left} {plot.top}V{plot.bottom}H{plot.right}"
     parts.append(f'<path d="{axes}" fill="none" stroke="{ink}" stroke-opacity="0.6"/>')
-    parts.append(svg_text((_LEFT + right) / 2, height - 12, chart.x_title, 'text-anchor="middle"'))
-    middle = top + plot_height / 2
+    middle = (plot.left + plot.right) / 2
+    parts.append(svg_text(middle, plot.height - 12, chart.x_title, 'text-anchor="middle"'))
+    middle = (plot.top + plot.bottom) / 2
     parts.append(
         svg_text(14, middle, chart.y_title, f'text-anchor="middle" transform="rotate(-90 14 {middle:g})"')
     )
-    parts += ["</g>", *_lines(chart, x_of, y_of), *_legend(chart, right, top, ink), "</svg>", ""]
+    parts += ["</g>", *_lines(plot), *_names(plot, ink, paper or palette.PAGE_PAPER), "</svg>", ""]
     return "\n".join(parts)
 
 
-def _lines(chart: LineChart, x_of: _Scale, y_of: _Scale) -> list[str]:
+def _lines(plot: Plot) -> list[str]:
     parts = []
-    for line in chart.lines:
-        colour = chart.colour_of(line)
-        points = [(x_of(x), y_of(y)) for x, y in zip(line.x, line.y, strict=True)]
+    for line in plot.chart.lines:
+        colour = plot.chart.colour_of(line)
+        points = [(plot.x(x), plot.y(y)) for x, y in zip(line.x, line.y, strict=True)]
         dash = ' stroke-dasharray="6 4"' if line.dashed else ""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         tips = line.tips or tuple(f"{line.name}: {y:g} at {x:g}" for x, y in zip(line.x, line.y, strict=True))
-        for (x, y), tip in zip(points, tips, strict=True):
+        for (x, y), tip in zip(points, tips, strict=True) if line.dots else ():
             title = f"<title>{escape(tip, quote=False)}</title>"
             radius = 6 if len(points) == 1 else 3
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}">{title}</circle>')
     return parts
 
 
-def _legend(chart: LineChart, right: float, top: float, ink: str) -> list[str]:
+def _names(plot: Plot, ink: str, paper: str) -> list[str]:
+    """The name of each line; after a piece of it where it stands beside the plot."""
     parts = [f'<g font-family="{SANS}" font-size="12" fill="{ink}">']
-    for at, line in enumerate(chart.lines):
-        y = top + 8 + 20 * at
-        dash = ' stroke-dasharray="6 4"' if line.dashed else ""
-        parts.append(
-            f'<path d="M{right + 14} {y:g}h24" stroke="{chart.colour_of(line)}" stroke-width="2.5"{dash}/>'
-        )
-        parts.append(svg_text(right + 44, y + 4, line.name))
+    for label in plot.labels():
+        line, x, y = label.line, label.x, label.y
+        attributes = f'text-anchor="{label.anchor}"'
+        if label.angle:
+            attributes += f' transform="rotate({label.angle:.1f} {x:g} {y:g})"'
+        if label.is_beside:
+            dash = ' stroke-dasharray="6 4"' if line.dashed else ""
+            end_x, end_y = plot.x(line.x[-1]), plot.y(line.y[-1])
+            if end_x > plot.right - 1:  # from its end to its name
+                leader = f"M{end_x + 4:.1f} {end_y:.1f}L{x - 24:.1f} {y - 4:.1f}"
+                parts.append(f'<path d="{leader}" stroke="{ink}" stroke-opacity="0.3"/>')
+            colour = plot.chart.colour_of(line)
+            parts.append(f'<path d="M{x - 22:g} {y - 4:.1f}h18" stroke="{colour}" stroke-width="2.5"{dash}/>')
+        else:  # lines may cross it
+            attributes += f' stroke="{paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+        parts.append(svg_text(round(x, 1), round(y, 1), line.name, attributes))
     return [*parts, "</g>"]
 
 

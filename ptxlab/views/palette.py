@@ -54,7 +54,7 @@ STALLS: dict[str, str] = {
     "wgmma": HUES["yellow"],
     "math pipe throttle": "#7B3F8C",
     "LG throttle": "#8C4A1F",
-    "MIO throttle": "#B5651D",
+    "MIO throttle": "#7830F0",
     "drain": "#4D6B8A",
     "dispatch stall": "#6B8E4E",
     "not selected": "#A8A8A8",
@@ -73,6 +73,7 @@ DIM = "#6B6B6B"  # text of what is not in focus
 GRID = "#E4E4E4"  # lines of a chart
 FAINT = "#F4F6F8"  # the lowest number of a heat map
 FREE = "#808080"  # free tensor memory, on any page
+PAGE_PAPER = f"var(--jp-layout-color0, {PAPER})"
 PAGE_INK = f"var(--jp-content-font-color0, {INK})"  # text on a page of Jupyter
 
 

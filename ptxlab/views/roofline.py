@@ -82,25 +82,32 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     points = {name: operations / size for name, size in (("DRAM", work.dram), ("L2", work.l2)) if size}
     top = max([*peaks.values(), speed])
     ridges = [top / rate for rate in rates.values()]
-    first = min([*points.values(), min(peaks.values(), default=top) / max(rates.values())]) / 4
-    last = 4 * max([*points.values(), *ridges])
-    lines = [
-        Line(
-            f"{name}, {rate:.1f} TB/s", (first, top / rate), (first * rate, top), colour=colour, dashed=dashed
-        )
-        for (name, rate), colour, dashed in zip(rates.items(), ("blue", "sky"), (False, True), strict=True)
-    ]
+    x_range = min([*points.values(), *ridges]) / 6, 6 * max([*points.values(), *ridges])
+    y_range = min([speed, *peaks.values()]) / 6, 2 * top
+    lines = []
+    for (name, rate), colour in zip(rates.items(), ("blue", "sky"), strict=True):
+        first = max(x_range[0], y_range[0] / rate)
+        ends = (first, top / rate), (first * rate, top)
+        lines.append(Line(f"{name}, {rate:.1f} TB/s", *ends, colour=colour, dots=False, named="along"))
     lines += [
-        Line(name, (peak / max(rates.values()), last), (peak, peak), colour=colour)
+        Line(name, (peak / max(rates.values()), x_range[1]), (peak, peak), colour=colour, dots=False)
         for (name, peak), colour in zip(peaks.items(), ("orange", "purple", "grey", "yellow"), strict=False)
     ]
+    distances, places = [], []
     for (name, place), colour in zip(points.items(), ("vermilion", "green"), strict=False):
         allowed = min(place * rates[name], max(peaks.values(), default=place * rates[name]))
+        part = f"{100 * speed / allowed:.0f} %"
         words = f"{place:,.3g} operations per byte of {name}"
-        tip = f"{speed:,.3g} {unit} at {words}: {speed / allowed:.0%} of its roof"
-        lines.append(Line(f"{profile.name}, bytes of {name}", (place,), (speed,), (tip,), colour))
+        tip = f"{speed:,.3g} {unit} at {words}: {part} of its roof"
+        style = {"colour": colour, "dashed": True, "dots": False}
+        distances.append(
+            Line(f"{part} of the roof", (place, place), (speed, allowed), **style, named="middle")
+        )
+        places.append(Line(f"{profile.name}, bytes of {name}", (place,), (speed,), (tip,), colour))
+    lines += [*distances, *places]
     heading = f"{profile.name} below the roofs of {profile.chip}: {speed:,.3g} {unit}"
     notes = [line.tips[0] for line in lines if line.tips]
     axes = "operations per byte", unit
-    chart = LineChart(heading, tuple(notes), tuple(lines), *axes, logarithmic=True)
+    limits = x_range, y_range
+    chart = LineChart(heading, tuple(notes), tuple(lines), *axes, logarithmic=True, limits=limits)
     return chart.with_title(title)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +27,24 @@ if TYPE_CHECKING:
 
     from ..simulator.timing.launch_profile import LaunchProfile
 
+_LEFT, _TRACK = 112, 26
+_LINE, _LETTER = 14, 7  # height of a line of text, and width of a digit
 _BINS = 340  # of a drawing
 _FINE = 1500  # of a figure that is zoomed
 _MAX_STRIPES = 6_000  # of a figure; a browser draws no more at once
+_MAX_HOVERED = 3_000  # of a picture in a notebook, with what pointing at them says
+_SCRIPT = Path(__file__).parent / "over_time.js"
+_STYLE = f"""\
+.ptx-over-time {{ overflow-x: auto; color: {palette.PAGE_INK}; }}
+.ptx-over-time > svg {{ display: block; cursor: crosshair; user-select: none; }}
+.ptx-over-time > svg:focus-visible {{ outline: 2px solid currentColor; }}
+.ptx-over-time > .line {{ min-height: 1.4em; padding-left: {_LEFT}px; }}
+.ptx-over-time > .line {{ font: 12px/1.4 var(--jp-code-font-family, monospace); white-space: pre; }}
+.ptx-over-time-tip {{ position: fixed; z-index: 10; max-width: 440px; pointer-events: none; }}
+.ptx-over-time-tip {{ font: 12px/1.45 {SANS}; color: {palette.PAGE_INK}; background: {palette.PAGE_PAPER}; }}
+.ptx-over-time-tip {{ border: 1px solid {palette.RULE}; border-radius: 4px; padding: 6px 10px; }}
+"""
 _WARPS = 64
-_LEFT, _TRACK = 112, 26
-_LINE, _LETTER = 14, 7  # height of a line of text, and width of a digit
 #: Units with a track of their own, if they are used; the number of them on an SM.
 _TRACKS = {"tensor core": 4, "FMA": 4, "ALU": 4, "XU": 4, "FP64": 4, "shared memory": 1, "L1": 1, "TMA": 1}
 _TRACK_NAMES = {"L1": "global memory"}
@@ -176,6 +191,7 @@ class Timeline:
         if self.titled:
             parts.append(svg_text(4, 18, self.title, 'font-size="15" font-weight="bold"'))
             parts.append(svg_text(4, 38, self.subtitle, 'opacity="0.75"'))
+        parts.append('<g class="stripes">')
         paths: dict[str, list[str]] = {}
         for stripe in self.stripes(_BINS):
             x = _LEFT + (stripe.start - self.start) * width
@@ -187,6 +203,7 @@ class Timeline:
         for reason in sorted(paths, key=_reasons().index):
             words = f"<title>{reason}: {reason_words(reason)}</title>"
             parts.append(f'<path d="{"".join(paths[reason])}" fill="{palette.stall(reason)}">{words}</path>')
+        parts.append("</g>")
         per_block = self.profile.grid.warps
         for first in range(0, self.warps, per_block):
             last = min(first + per_block, self.warps)
@@ -197,14 +214,23 @@ class Timeline:
             edge = f"M{_LEFT - 4} {top + first * height + 1:.1f}V{top + last * height - 2:.1f}"
             parts.append(f'<path d="{edge}" stroke="{ink}" stroke-opacity="0.5"/>')
         y = top + self.warps * height + 6
-        for name, part in self.busy(_BINS).items():
+        tracks = self.busy(_BINS)
+        areas = []
+        for name, part in tracks.items():
             parts.append(
                 svg_text(_LEFT - 10, y + _TRACK - 8, _TRACK_NAMES.get(name, name), 'text-anchor="end"')
             )
-            parts.append(_area(part, y, ink, right))
+            areas.append(_area(part, y, ink, right))
             y += _TRACK
+        if areas:  # in a picture of their own, which can be stretched
+            deep = len(areas) * _TRACK
+            box = f"{_LEFT} {y - deep:g} {right - _LEFT} {deep}"
+            place = 'x="{}" y="{}" width="{}" height="{}"'.format(*box.split())
+            head = f'<svg class="tracks" {place} viewBox="{box}" preserveAspectRatio="none">'
+            parts += [head, *areas, "</svg>"]
         y += 4
         parts.append(f'<path d="M{_LEFT} {y}H{right}" stroke="{ink}" stroke-opacity="0.6"/>')
+        parts.append('<g class="ticks">')
         for value in ticks(self.end - self.start):
             x = _LEFT + value * width
             text = f"{self.start + value:,.0f}"
@@ -212,7 +238,10 @@ class Timeline:
             if x <= right + 1:
                 at, anchor = (x, "middle") if fits else (PAGE, "end")
                 parts.append(svg_text(at, y + 16, text, f'text-anchor="{anchor}"'))
+        parts.append("</g>")
         parts.append(svg_text(_LEFT - 10, y + 16, "cycle", 'text-anchor="end"'))
+        brush = f'y="{top}" height="{y - top:g}" width="0" fill="{ink}" fill-opacity="0.15"'
+        parts.append(f'<rect class="brush" {brush}/>')
         legend, y = _legend(sorted(paths, key=_reasons().index), y + 36, right)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{PAGE}" height="{y:g}" '
@@ -228,7 +257,7 @@ class Timeline:
         require_plotly()
         from plotly.graph_objects import Bar, Scatter
 
-        from .plotly_figure import Chart
+        from .plotly_figure import Chart, heading
 
         count = _FINE
         stripes = list(self.stripes(count))
@@ -278,11 +307,10 @@ class Timeline:
             for first in range(0, self.warps, per_block * self._named)
         }
         names |= {place - 0.4 * step: name for place, name in places.items()}
-        heading = f"<b>{escape(self.title)}</b><br><sup>{escape(self.subtitle)}</sup>" if self.titled else ""
-        above = 76 if self.titled else 24
+        above = 56 if self.titled else 24
         figure.update_layout(
             barmode="overlay",
-            title={"text": heading, "font": {"size": 15}, "x": 0, "xref": "paper"},
+            title=heading(self.title, [self.subtitle]) if self.titled else heading(""),
             width=PAGE,
             height=int(self.warps * _row_height(self.warps) + 30 * len(tracks) + above + 150),
             margin={"l": 100, "r": 12, "t": above, "b": 100},
@@ -292,7 +320,7 @@ class Timeline:
             legend={"orientation": "h", "y": -0.14, "traceorder": "normal"},
             paper_bgcolor=palette.PAPER,
             plot_bgcolor=palette.PAPER,
-            font={"family": SANS, "color": palette.INK},
+            font={"family": SANS, "size": 12, "color": palette.INK},
             meta={"title": self.title if self.titled else "", "subtitle": self.subtitle},
             xaxis={"title": "cycle", "range": [self.start, self.end], "showgrid": False, "zeroline": False},
             yaxis={
@@ -307,8 +335,59 @@ class Timeline:
         figure.source = self
         return figure
 
+    def hover_data(self) -> dict[str, Any]:
+        """What over_time.js needs: where warps and cycles are in the picture, and what each stripe is."""
+        count = _FINE
+        stripes = list(self.stripes(count))
+        while len(stripes) > _MAX_HOVERED and count > _BINS:
+            count = count * 2 // 3
+            stripes = list(self.stripes(count))
+        reasons = [name for name in _reasons() if any(stripe.reason == name for stripe in stripes)]
+        source = lines_of(self.profile.source)
+        code = {}
+        for row in sorted({stripe.row for stripe in stripes}):
+            at = self.profile.code[row]
+            text = source[at.line - 1].strip()[:90] if 0 < at.line <= len(source) else ""
+            code[str(row)] = [at.opcode, at.ptx, at.line, text]
+        top, height = 52 if self.titled else 8, _row_height(self.warps)
+        tracks = len(self.busy(_BINS)) * _TRACK
+        return {
+            "start": self.start,
+            "end": self.end,
+            "left": _LEFT,
+            "right": PAGE - 12,
+            "top": top,
+            "height": height,
+            "bottom": top + self.warps * height + 6 + tracks + 20,
+            "reasons": [[name, reason_words(name), palette.stall(name)] for name in reasons],
+            "stripes": [
+                [
+                    stripe.warp,
+                    round(stripe.start),
+                    round(stripe.end),
+                    reasons.index(stripe.reason),
+                    stripe.row,
+                ]
+                for stripe in stripes
+            ],
+            "code": code,
+        }
+
     def _repr_html_(self) -> str:
-        return f'<div style="overflow-x: auto; color: {palette.PAGE_INK}">{self.svg(themed=True)}</div>'
+        """The picture, and what follows the pointer there: without scripts it is a picture all the same."""
+        data = json.dumps(self.hover_data(), separators=(",", ":")).replace("</", "<\\/")
+        svg = self.svg(themed=True).replace("<svg ", '<svg tabindex="0" ', 1)
+        return (
+            f'<style>{_STYLE}</style><div class="ptx-over-time">{svg}<div class="line" role="status"></div>'
+            f'<script type="application/json">{data}</script></div>{timeline_script()}'
+        )
+
+
+@cache
+def timeline_script() -> str:
+    """What follows the pointer on timelines of a page, as an element of HTML: always the same text."""
+    function = _SCRIPT.read_text(encoding="utf-8").replace("export default ", "").strip()
+    return f"<script>({function})()</script>"
 
 
 def timeline(

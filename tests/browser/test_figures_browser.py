@@ -7,12 +7,14 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab import figures, views
 from ptxlab.views import highlight
+from ptxlab.views.predicted_time import launch_html
 from tools.jupyter import Book
 
 pytestmark = pytest.mark.browser
@@ -48,6 +50,48 @@ SEEN = """() => {
     lines: [...figure.querySelectorAll('.scatterlayer .trace')].map(opacity),
   };
 }"""
+
+
+def test_a_timeline_answers_the_pointer(page: Any, tmp_path: Path) -> None:
+    """Pointing names warp, stall, line and cycles; dragging zooms; a click lights the listed line."""
+    source = """extern "C" __global__ void f(float* x) {
+    float y = x[threadIdx.x];
+    for (int i = 0; i < 40; i++) y = y * 2 + 1;
+    x[threadIdx.x] = y;
+}"""
+    profile = ptxlab.kernel(source).profile(1, 64, np.ones(64, np.float32))
+    picture = views.timeline(profile)
+    listing, drawn = launch_html(profile), picture._repr_html_()
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{drawn}{listing}", encoding="utf-8")
+    page.goto(path.as_uri())
+    data = picture.hover_data()
+    longest = max(data["stripes"], key=lambda stripe: stripe[2] - stripe[1])
+    warp, start, end, reason, row = longest
+    line = data["code"][str(row)][2]
+    scale = (data["right"] - data["left"]) / (data["end"] - data["start"])
+    box = page.locator(".ptx-over-time svg").first.bounding_box()
+
+    def place(cycle: float) -> tuple[float, float]:
+        down = data["top"] + (warp + 0.5) * data["height"]
+        return box["x"] + data["left"] + (cycle - data["start"]) * scale, box["y"] + down
+
+    page.mouse.move(*place((start + end) / 2))
+    words = page.inner_text(".ptx-over-time-tip")
+    assert words.startswith(data["reasons"][reason][0]) and f"line {line}: " in words
+    assert f"warp {warp}, cycles {start:,} to {end:,}" in words
+    page.mouse.click(*place((start + end) / 2))
+    assert page.inner_text(".ptx-over-time .line").startswith(f"line {line}: ")
+    assert page.locator(".ptx-launch .row.lit").get_attribute("data-line") == str(line)
+    page.mouse.move(*place(start))
+    page.mouse.down()
+    page.mouse.move(*place(end))
+    page.mouse.up()
+    labels = page.locator(".ptx-over-time .ticks text")
+    shown = [int(text.replace(",", "")) for text in labels.all_text_contents()]
+    assert start - 1 <= min(shown) and max(shown) <= end + 1
+    page.locator(".ptx-over-time svg").first.press("0")
+    assert labels.first.text_content() == "0"
 
 
 _SOURCES = '''import ptxlab

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,11 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.bundle import script, sheets
+from ptxlab.explorer.instruction_info import adder
+from ptxlab.explorer.page_values import lane_registers
+from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.sixteen_products import page_part
+from ptxlab.explorer.worker import DEFAULT
 
 INS = ptxlab.instruction("mma.m16n8k16.f32.f16")
 CHIPS = ("sm_90", "sm_80")
@@ -129,3 +134,49 @@ def test_it_fits_a_phone(page: Any) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     play = page.get_by_role("button", name="play the multiplication").bounding_box()
     assert play["height"] >= 24 and play["y"] < 300
+
+
+#: Makes edits on what a page opened with; answers which it made, the codes of D, and every lane's registers.
+EDITED = """([state, chip, edits]) => {
+  const view = (numbers) => new DataView(new Uint8Array(numbers).buffer);
+  for (const name of ["A", "B", "C", "D"]) {
+    const sent = state[name];
+    state[name] = { values: view(sent.values), codes: view(sent.codes) };
+    const info = state.instruction.matrices[name];
+    for (const map of ["lane", "element_map", "register_map", "low"]) info[map] = view(info[map]);
+  }
+  const product = new EarlyProduct(state, chip);
+  const answered = edits.map((edit) => Boolean(product.answer({ type: "set_cell", ...edit })));
+  const lanes = Array.from({ length: 32 }, (_, lane) => product.registers(lane));
+  return [answered, [...product.codes.D], lanes];
+}"""
+#: Texts that the page computes with, and texts that it leaves to Python.
+EARLY = ("50", "-3", "0", "+1.5", ".1", "2e-3", "6e-8", "1234.5", "65504", " 7 ", "\u22122")
+LATE = ("-0", "inf", "nan", "0x3c00", "65505", "1,5", "", "abc", "1_0")
+
+
+def test_edits_before_python_are_those_of_python(page: Any) -> None:
+    """A page that waits for Python gives its D and registers, bit for bit, or leaves an edit to it."""
+    random = np.random.default_rng(3)
+    session = PageSession(DEFAULT)
+    plain = json.dumps(session.page_model.get_state(["A", "B", "C", "D", "instruction"]), default=list)
+    edits = []
+    for text in (*EARLY, *LATE):
+        for name, rows, columns in (("A", 16, 16), ("B", 16, 8), ("C", 16, 8)):
+            row, column = random.integers(rows), random.integers(columns)
+            edits.append({"name": name, "row": int(row), "column": int(column), "text": text})
+    fine = {"name": "C", "row": 0, "column": 0, "text": "1e-30"}
+    large = {"name": "C", "row": 0, "column": 0, "text": "65505"}
+    module = script("products/early_product") + "globalThis.EarlyProduct = EarlyProduct;"
+    page.add_script_tag(content=module, type="module")
+    given = [json.loads(plain), adder(INS, "sm_90"), [*edits, fine, large]]
+    answered, codes, lanes = page.evaluate(EDITED, given)
+    expected = [edit["text"] in EARLY or (edit["name"] == "C" and edit["text"] == "65505") for edit in edits]
+    assert answered == [*expected, False, True]
+    for edit, early in zip([*edits, fine, large], answered, strict=True):
+        if early:
+            session.handle({"method": "custom", "content": {"type": "set_cell", **edit}})
+    assert session.page_model.problem == ""
+    assert codes == np.frombuffer(session.page_model.D["codes"], np.uint32).tolist()
+    for lane, registers in enumerate(lanes):
+        assert registers == json.loads(json.dumps(lane_registers(session.state, lane)))

@@ -20,6 +20,7 @@ from tests.browser.gestures import at_rest, press, swipe
 from tests.browser.test_accessible_browser import AXE, complaints
 from tools import clang
 from tools.jupyter import until as until_it_holds
+from tools.site.kernel import write_explorer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -109,7 +110,17 @@ def codes(explorer: Any, name: str) -> list[int]:
     return np.frombuffer(getattr(explorer.view, name)["codes"], np.uint32).tolist()
 
 
+def type_into(page: Any, row: int, column: int, text: str) -> None:
+    """Type into a cell of A."""
+    cell = f"document.querySelector('.ptx-explorer').cellRect('A', {row}, {column})"
+    rect = page.evaluate(cell)
+    page.mouse.click(rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2)
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
 def test_drawn_at_once_and_edits_typed_meanwhile_are_kept(tab: Any) -> None:
+    """The page computes D of a number; what it cannot compute stays in its cell until Python is there."""
     page = tab()
     until(page, "Boolean(document.querySelector('.ptx-explorer')?.cellRect?.('A', 0, 0))")
     drawn = page.evaluate("performance.now() / 1000")
@@ -117,17 +128,23 @@ def test_drawn_at_once_and_edits_typed_meanwhile_are_kept(tab: Any) -> None:
     expected = ptxlab.explore(DEFAULT)
     assert words(page, "D") == codes(expected, "D")  # the page brought it
     assert page.get_attribute("#page", "data-python") is None
-    rect = page.evaluate("document.querySelector('.ptx-explorer').cellRect('A', 0, 0)")
-    page.mouse.click(rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2)
-    page.keyboard.type("7")
-    page.keyboard.press("Enter")
-    assert "1 of your edits" in page.inner_text(".try-progress")
-    wait_for_python(page)
-    answered = page.evaluate("performance.now() / 1000")
     values = expected.A.copy()
     values[0, 0] = 7
     expected.A = values
+    type_into(page, 0, 0, "7")
     assert words(page, "D") == codes(expected, "D")
+    assert shown(page, "lane_registers")["0"] == expected.view.lane_registers["0"]
+    assert "this page has computed D" in page.inner_text(".try-progress")
+    type_into(page, 2, 1, "0x3c00")
+    assert page.inner_text(".ptx-waiting") == "0x3c00"
+    assert "1 edit waiting" in page.inner_text(".try-progress")
+    assert page.get_attribute("#page", "data-python") is None
+    wait_for_python(page)
+    answered = page.evaluate("performance.now() / 1000")
+    values[2, 1] = 1
+    expected.A = values
+    assert words(page, "D") == codes(expected, "D")
+    assert page.locator(".ptx-waiting").count() == 0
     assert re.match(r"Python runs in this tab \(loaded in [\d.]+ s\)", page.inner_text(".try-progress"))
     times = []
     for text in ("1", "2", "3"):
@@ -179,6 +196,35 @@ def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: 
     until(page, f"{MODEL}.get('instruction').mnemonic === {json.dumps(S4)}")
     assert shown(page, "selected") == {"name": "A", "row": 9, "column": 37} and shown(page, "lane") == 4
     assert page.evaluate("window.same")  # Python was not loaded again
+
+
+def test_an_explorer_of_a_lesson_wakes_where_it_is(
+    tab: Any, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a saved page until one types; then Python is loaded, and has the number that was typed."""
+    monkeypatch.setenv("PTXLAB_PAGE", "../try/index.html")
+    folder = site / "explorers"
+    folder.mkdir(exist_ok=True)
+    expected = ptxlab.explore(DEFAULT, seed=4)
+    write_explorer(folder / "lesson.html", expected, wakes=True)
+    page = tab("../explorers/lesson.html")
+    page.wait_for_selector(".ptx-status:has-text('To change it, type')")
+    assert page.evaluate(f"{MODEL}.get('toolbar').static") and not page.locator(".try-progress").count()
+    type_into(page, 3, 5, "99")
+    values = expected.A.copy()
+    values[3, 5] = 99
+    expected.A = values
+    page.wait_for_selector(".try-progress:has-text('this page has computed D')")
+    assert words(page, "D") == codes(expected, "D")
+    assert page.evaluate("document.activeElement.closest('[data-matrix]')?.dataset.matrix") == "A"
+    wait_for_python(page)
+    assert "it gives the same D as this page did" in page.inner_text(".try-progress")
+    assert words(page, "A") == codes(expected, "A") and words(page, "D") == codes(expected, "D")
+    type_into(page, 3, 6, "98")
+    values[3, 6] = 98
+    expected.A = values
+    until(page, f"new Float32Array({MODEL}.get('A').values.buffer)[3 * 16 + 6] === 98")
+    assert words(page, "D") == codes(expected, "D")
 
 
 def test_a_question_in_the_address_is_answered(tab: Any) -> None:

@@ -29,6 +29,7 @@ from ptxlab.views import static_fallback
 from tests.cases import each
 from tests.sampling import one_in
 from tests.texts import replaced
+from tools.site.kernel import write_explorer
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -342,3 +343,15 @@ def test_a_notebook_read_without_a_kernel() -> None:
         assert not re.search(r'(?:href|src)="(?!data:|#)', svg), "an image may not load anything"
     left = bleach.clean(outputs[-1]["text/html"], TAGS, strip=True)
     assert "x[threadIdx.x] *= 2" in html.unescape(re.sub("<[^>]+>", "", left))
+
+
+def test_a_lesson_without_the_browser_edition_promises_nothing(tmp_path: Path) -> None:
+    """The page of the site says where a number can be changed; beside try/ it may load Python from there."""
+    explorer = ptxlab.explore(FORMS[2])
+    without = Reader(write_explorer(tmp_path / "a.html", explorer, wakes=False).read_text(encoding="utf-8"))
+    saved = inflate(json.loads(without.scripts["application/json"]))
+    assert saved["live"] == "" and "Open live" not in saved["refusal"] + saved["how_to_change"]
+    assert "connect-src" not in without.policy
+    beside = Reader(write_explorer(tmp_path / "b.html", explorer, wakes=True).read_text(encoding="utf-8"))
+    assert "connect-src 'self'" in beside.policy and "worker-src 'self'" in beside.policy
+    assert inflate(json.loads(beside.scripts["application/json"]))["python"] == "../try/settings.json"

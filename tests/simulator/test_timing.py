@@ -355,6 +355,12 @@ def test_a_roofline_places_a_kernel_by_its_bytes(beyond_l2):
 def test_a_drawn_roofline_names_its_ceilings(beyond_l2):
     chart = views.roofline(beyond_l2)
     assert "DRAM, 4.8 TB/s" in chart.svg() and "FMA, f32" in chart.svg()
+    for distance in (line for line in chart.lines if line.named == "middle"):
+        speed, roof = distance.y
+        assert (
+            distance.name == f"{100 * speed / roof:.0f} % of the roof" and f">{distance.name}<" in chart.svg()
+        )
+    assert len([line for line in chart.lines if line.named == "middle"]) == 2  # of DRAM and of L2
     assert figures.roofline(beyond_l2).layout.xaxis.type == "log"
 
 

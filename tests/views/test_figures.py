@@ -814,6 +814,16 @@ def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str, theme: pal
             assert beside > JUST_NOTICEABLE, f"lanes {lane} and {lane + 1}"
 
 
+@pytest.mark.parametrize("sight", SIGHT)
+def test_what_warps_wait_for_can_be_told_apart(sight: str) -> None:
+    """Waits with something to do about them; "not selected", "start" and "drain" cost nothing."""
+    costly = [
+        colour for name, colour in palette.STALLS.items() if name not in ("not selected", "start", "drain")
+    ]
+    seen = [lab(colour, sight) for colour in costly]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 4 * JUST_NOTICEABLE
+
+
 @THEMES
 @pytest.mark.parametrize("sight", SIGHT)
 def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str, theme: palette.Theme) -> None:

@@ -91,6 +91,10 @@ def _run_it(lesson: Lesson, web: bool) -> str:
     )
     places = f"`ptxlab lab`, {colab} or {binder}" if is_published() else "`make lab` in a clone"
     where = f"Run it yourself: {tab}{places}."
+    if web:
+        return (
+            f"{where} An Explorer on this page wakes when you type into it: Python, some 15 MB, loads then."
+        )
     return f"{where} The Explorers on this page are copies to point at; to type into them, run the lesson."
 
 

@@ -1,8 +1,9 @@
 """Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
-An Explorer becomes the page that `Explorer.save_html` writes, in a frame, and so does a walk; the timeline of
-lesson 05 becomes a picture, and a slider has its pictures in a file beside the page. A Plotly figure becomes
-its data, which docs/_static/site.js draws with the copy of plotly.js in the site.
+An Explorer becomes a saved page, in a frame, which loads Python at the first edit where try/ is beside the
+site; a walk becomes the page that `Walk.save_html` writes. The timeline of lesson 05 becomes a picture, and a
+slider has its pictures in a file beside the page. A Plotly figure becomes its data, which
+docs/_static/site.js draws with the copy of plotly.js in the site.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from ptxlab.course.slider import Slider
 from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
+from ptxlab.explorer.instruction_info import adder
 from ptxlab.explorer.sixteen_products import SixteenProducts, page_part
+from ptxlab.explorer.static_html import OF_SITE, pack, write_packed, write_page
+from ptxlab.explorer.worker import DEFAULT
 from ptxlab.lessons import Progress
 from ptxlab.shapes.walk_widget import HtmlText, Walk
 from ptxlab.simulation import Simulation
 from ptxlab.views.static_fallback import StaticFallback
 
+from ..web import SETTINGS
 from . import EXPLORERS
 
 __all__ = ["install"]
@@ -38,6 +43,28 @@ def frame(name: str, title: str, more: str = "") -> str:
     """A saved page within a page."""
     where = f'src="../explorers/{name}" title="{html.escape(title)}"'
     return f'<iframe class="explorer" {where}{more} loading="lazy"></iframe>'
+
+
+def write_explorer(path: Path, explorer: Explorer, *, wakes: bool) -> Path:
+    """The page of an Explorer of a lesson: it wakes at the first edit, or says that it is a picture."""
+    mnemonic, saved = explorer.instruction.mnemonic, explorer.page_data()
+    if not wakes:
+        saved |= {
+            "live": "",
+            "how_to_change": "To change it, run the lesson.",
+            "refusal": "this page has no Python: to change a number, run the lesson in a notebook, or there "
+            f'ptxlab.explore("{mnemonic}")',
+        }
+        return write_page(path, "", mnemonic, saved)
+    state = explorer.session.state
+    is_first = state.form.mnemonic == DEFAULT and state.chip_choice.against is None
+    saved |= {
+        "how_to_change": "To change it, type: Python then loads into this page.",
+        "python": f"../try/{SETTINGS}",
+        "adder": adder(state.ins, state.chip_choice.chip) if is_first else None,
+    }
+    sheets = ("try_page",)
+    return write_packed(path, "", mnemonic, pack(saved), module="lesson_page", sheets=sheets, sources=OF_SITE)
 
 
 def links_to_stops(table: HtmlText) -> str:
@@ -89,7 +116,7 @@ def install(notebook: str) -> None:
 
     def explorer_frame(explorer: Explorer, include: Any = None, exclude: Any = None) -> dict[str, str]:
         name = f"{notebook}-{next(numbers)}.html"
-        explorer.save_html(folder / name)
+        write_explorer(folder / name, explorer, wakes=bool(os.environ.get("PTXLAB_PAGE")))
         return {"text/html": frame(name, f"Explorer: {explorer.instruction.mnemonic}")}
 
     def walk_frame(walk: Walk, include: Any = None, exclude: Any = None) -> dict[str, str]:

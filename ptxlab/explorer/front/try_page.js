@@ -6,6 +6,7 @@ import { openPage, unpack } from "./common/saved_model.js";
 import { applyDeltas } from "./common/deltas.js";
 import { LiveModel } from "./common/live_model.js";
 import { PythonWorker } from "./common/python_worker.js";
+import { EarlyEdits } from "./products/early_edits.js";
 import { AskBox } from "./ask_box.js";
 import { App } from "./app.js";
 
@@ -28,13 +29,15 @@ function askedFor() {
 
 class TryPage {
   /** @param {HTMLElement} page @param {HTMLElement} notes @param {any} saved */
-  constructor(page, notes, { settings, examples }) {
+  constructor(page, notes, { settings, examples, adder }) {
     this.page = page;
+    this.adder = adder;
     this.python = new PythonWorker(notes, settings);
     this.box = new AskBox(page, examples, (question) => this.python.ask(question));
     this.place = make("div", "static-view", page);
     this.app = /** @type {App | null} */ (null);
     this.model = /** @type {LiveModel | null} */ (null);
+    this.early = /** @type {EarlyEdits | null} */ (null);
     this.shown = ""; // what the Explorer was opened with
     this.opening = false; // whether Python opens something else in it
   }
@@ -50,7 +53,7 @@ class TryPage {
     const { explorer, question } = askedFor();
     this.shown = explorer;
     this.opening = place.hidden = Boolean(explorer); // something else, which Python has to make
-    model.whenWaiting = () => python.showWaiting(model.edits);
+    this.early = new EarlyEdits(model, python, () => this.app, this.adder);
     python.listen({
       ready: () => {
         model.open(this.shown); // the address may have changed meanwhile
@@ -58,8 +61,8 @@ class TryPage {
       },
       messages: (messages) => {
         const isFirst = page.dataset.python !== "ready";
-        if (isFirst) python.showReady();
-        model.receive(messages);
+        if (isFirst) python.showReady(this.early?.confirm(() => model.receive(messages)));
+        else model.receive(messages);
         place.hidden = false;
         if (this.opening) this.drawExplorer(model);
         if (this.opening && !isFirst) place.scrollIntoView({ block: "start" });
@@ -91,6 +94,7 @@ class TryPage {
     this.opening = true;
     if (this.model?.waiting) {
       this.model.forget();
+      this.early?.forget();
       this.place.hidden = true;
     } else this.model?.open(explorer);
   }

@@ -867,6 +867,7 @@ interface SavedPage {
   loads: LoadData[];
   quiz: SavedQuestion[];
   refusal: string;
+  how_to_change: string;
   not_saved: string;
 }
 
@@ -949,6 +950,8 @@ interface SavedWalk {
 type EncodedMessage = [text: string, buffers: Uint8Array[]];
 
 /** Where the worker loads Python and ptxlab from. */
+/** What a page tells Python: values of its own, or an edit or a request. */
+type PageMessage = { method: string; state?: object; content?: Message };
 type WorkerSettings = { pyodide: string; archive: string; kernels?: string; clang?: CompilerParts };
 /** The compiler of C++: a stream in parts, and its bytes. */
 type CompilerParts = { addresses: string[]; packed: number; unpacked: number };

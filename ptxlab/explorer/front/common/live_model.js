@@ -22,7 +22,8 @@ export class LiveModel extends PageModel {
     this.toWorker = toWorker;
     this.unsaved = /** @type {Set<keyof Traits>} */ (new Set());
     // for Python; null when it is there
-    this.waiting = /** @type {object[] | null} */ ([]);
+    this.waiting = /** @type {PageMessage[] | null} */ ([]);
+    /** @type {(message: PageMessage) => void} */
     this.whenWaiting = () => {};
   }
 
@@ -43,23 +44,17 @@ export class LiveModel extends PageModel {
     this.post({ method: "custom", content });
   }
 
-  /** @param {object} message */
+  /** @param {PageMessage} message */
   post(message) {
     if (this.waiting) {
       this.waiting.push(message);
-      this.whenWaiting();
+      this.whenWaiting(message);
     } else this.toWorker({ message: JSON.stringify(message) });
-  }
-
-  // How many edits Python has not seen yet.
-  get edits() {
-    return (this.waiting ?? []).filter((message) => "content" in message).length;
   }
 
   // Drop the queued messages: they were meant for the instruction that Python is about to replace.
   forget() {
     this.waiting = [];
-    this.whenWaiting();
   }
 
   // Python is there: it opens what was asked for, and does what waited. Later, it opens something else.

@@ -19,8 +19,9 @@ export class PythonWorker {
     this.text = make("span", "", this.line);
     this.started = performance.now();
     this.what = "Loading Python";
+    this.waiting = "";
     this.hasFailed = false;
-    this.showProgress(`${this.what} …`, 0);
+    this.showProgress(this.loading, 0);
     this.worker = new Worker(worker, { type: "module" });
     const { clang, ...addresses } = load;
     /** @param {string} address */
@@ -44,9 +45,10 @@ export class PythonWorker {
     this.showProgress(what, 1);
   }
 
-  showReady() {
+  /** @param {string} [more] that it says of itself */
+  showReady(more) {
     const seconds = ((performance.now() - this.started) / 1000).toFixed(1);
-    const text = `Python runs in this tab (loaded in ${seconds} s)`;
+    const text = `Python runs in this tab (loaded in ${seconds} s)${more ? `; ${more}` : ""}`;
     this.showProgress(text, 1);
     this.keepForOffline().then((isKept) => {
       if (isKept && !this.hasFailed) this.showProgress(`${text} · works offline`, 1);
@@ -69,10 +71,14 @@ export class PythonWorker {
     }
   }
 
-  /** @param {number} edits that were typed before Python was there */
-  showWaiting(edits) {
-    const more = edits ? `; ${edits} of your edits will be made then` : "";
-    this.showProgress(`${this.what} …${more}`, this.bar.value);
+  /** @param {string} words about edits that were typed before Python was there */
+  showWaiting(words) {
+    this.waiting = words;
+    this.showProgress(this.loading, this.bar.value);
+  }
+
+  get loading() {
+    return `${this.what} …${this.waiting ? `; ${this.waiting}` : ""}`;
   }
 
   /** @param {PythonListeners} listeners */
@@ -80,7 +86,7 @@ export class PythonWorker {
     this.worker.addEventListener("message", ({ data }) => {
       if (data.progress) {
         this.what = data.progress.text;
-        this.showProgress(`${this.what} …`, data.progress.done);
+        this.showProgress(this.loading, data.progress.done);
       } else if (data.ready) ready();
       else if (data.compiler) compiler?.(data.compiler.done, data.compiler.total);
       else if (data.messages) messages?.(data.messages);

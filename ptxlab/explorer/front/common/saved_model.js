@@ -27,7 +27,7 @@ const pick = (columns, ...at) =>
 
 // Registers of a lane, from the columns in which those of all lanes are saved.
 /** @param {SavedPage["lanes"]} lanes @param {number} lane */
-function registersOf(lanes, lane) {
+export function registersOf(lanes, lane) {
   /** @param {Columns} saved @param {number} index @returns {Register} */
   const register = ({ own, fields }, index) => ({
     ...pick(own, lane, index),
@@ -46,11 +46,11 @@ function registersOf(lanes, lane) {
 }
 
 /** @param {SavedPage} saved @returns {Traits} */
-function firstState({ state }) {
+function firstState({ state, how_to_change: howToChange }) {
   const what = state.instruction.tensor ? "where it is" : "which lane holds it";
   return {
     ...state,
-    hint: `Point at a cell to see ${what}; click to select it. To change it, press Open live.`,
+    hint: `Point at a cell to see ${what}; click to select it. ${howToChange}`,
   };
 }
 
@@ -137,7 +137,6 @@ export class StaticModel extends PageModel {
     return same.length > 0;
   }
 
-  // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
   /** @param {Message} message */
   send(message) {
     const quiz = this.quiz.answerMessage(message);
@@ -145,6 +144,12 @@ export class StaticModel extends PageModel {
     if (message.type === "dismiss_refusal") this.set("problem", "");
     if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message))
       return;
+    this.edit(message);
+  }
+
+  // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
+  /** @param {Message} _message */
+  edit(_message) {
     this.justRefused = true;
     setTimeout(() => {
       this.justRefused = false;

@@ -11,7 +11,7 @@ import { short } from "../common/numbers.js";
 
 const F16_FRACTION = 10;
 const F16_LEAST_EXPONENT = -14;
-const F16_MOST = 65504;
+export const F16_MOST = 65504;
 const UNIT = -48; // exponent of a unit
 const F16_UNIT = -24;
 
@@ -26,6 +26,17 @@ export function nearestF16(value) {
   const isUp = units - below > 0.5 || (units - below === 0.5 && below % 2 !== 0);
   const nearest = (below + (isUp ? 1 : 0)) * grain;
   return Math.abs(nearest) > F16_MOST ? Number.NaN : nearest;
+}
+
+// The bits of an f16; of zero those of +0.
+/** @param {number} value */
+export function codeOfF16(value) {
+  if (value === 0) return 0;
+  const exponent = Math.max(exponentOf(value), F16_LEAST_EXPONENT);
+  const fraction = Math.abs(value) / 2 ** (exponent - F16_FRACTION);
+  const hidden = 1 << F16_FRACTION;
+  const field = fraction < hidden ? 0 : exponent - F16_LEAST_EXPONENT + 1;
+  return (value < 0 ? 1 << 15 : 0) | (field << F16_FRACTION) | (fraction & (hidden - 1));
 }
 
 // The exponent of the leading bit; -Infinity of zero.
@@ -59,6 +70,13 @@ function truncated(units, last) {
   return units < 0n ? -kept : kept;
 }
 
+// A number in units; null if it is not a whole number of them.
+/** @param {number} value */
+export function toUnits(value) {
+  const units = value * 2 ** -UNIT;
+  return Number.isInteger(units) ? BigInt(units) : null;
+}
+
 /** @param {bigint} units */
 export const toNumber = (units) => Number(units) * 2 ** UNIT;
 
@@ -70,11 +88,11 @@ export function barOf(units) {
   return { sign: units < 0n ? -1 : 1, lead: leadingExponent(units), digits, value };
 }
 
-// The steps in which a chip adds the products; the sum of the last is D.
-/** @param {ExactNumber[]} products @param {FusedChip} chip @returns {FusedStep[]} */
-export function fusedSteps(products, { fraction_bits: fraction, result_bits: result, depth }) {
+// The steps in which a chip adds the products to C; the sum of the last is D.
+/** @param {ExactNumber[]} products @param {FusedChip} chip @param {bigint} C @returns {FusedStep[]} */
+export function fusedSteps(products, { fraction_bits: fraction, result_bits: result, depth }, C = 0n) {
   const steps = /** @type {FusedStep[]} */ ([]);
-  let sum = 0n;
+  let sum = C;
   for (let first = 0; first < products.length; first += depth) {
     const own = products.slice(first, first + depth);
     const terms = [sum, ...own.map(({ units }) => units)];
