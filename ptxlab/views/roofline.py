@@ -99,9 +99,9 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
         part = f"{100 * speed / allowed:.0f} %"
         words = f"{place:,.3g} operations per byte of {name}"
         tip = f"{speed:,.3g} {unit} at {words}: {part} of its roof"
-        style = {"colour": colour, "dashed": True, "dots": False}
+        ends = (place, place), (speed, allowed)
         distances.append(
-            Line(f"{part} of the roof", (place, place), (speed, allowed), **style, named="middle")
+            Line(f"{part} of the roof", *ends, colour=colour, dashed=True, dots=False, named="middle")
         )
         places.append(Line(f"{profile.name}, bytes of {name}", (place,), (speed,), (tip,), colour))
     lines += [*distances, *places]
