@@ -24,7 +24,7 @@ from typing import Any
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
-from ptxlab.explorer.bundle import script, style
+from ptxlab.explorer.bundle import saved_page_files, script, style
 from ptxlab.explorer.debugger_style import debugger_style
 from ptxlab.explorer.instruction_info import adder
 from ptxlab.explorer.session import PageSession
@@ -43,13 +43,11 @@ KERNELS = (
     "views/waiting_picture.py", "simulator",
     "gpu/clang.py", "gpu/clang_in_tab.py", "gpu/clang_wasi.js", "gpu/cuda_for_clang.h",
 )  # fmt: skip
-#: Packages and modules of ptxlab that the page of the Explorer does not import.
+#: Packages and modules of ptxlab that the page of the Explorer does not import. Of front/ it has what a page
+#: that it saves is made of.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
-    "cli/lab.py", "explorer/front/products", "explorer/front/sixteen_products_page.js",
-    "explorer/front/sixteen_products_widget.js", "explorer/front/styles/products.css",
-    "explorer/debugger_style.py", "explorer/debugger_widget.py",
-    "explorer/front/lesson_page.js",
+    "cli/lab.py", "explorer/debugger_style.py", "explorer/debugger_widget.py",
     "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
     "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
 )  # fmt: skip
@@ -127,10 +125,13 @@ def archive(parts: Sequence[str] = ()) -> bytes:
     """The modules of ptxlab that the page needs, or some parts, as a zip; always the same bytes."""
     made = io.BytesIO()
     package = ROOT / "ptxlab"
+    front, saved = package / "explorer" / "front", saved_page_files()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package).as_posix()
-            if not path.is_file() or "__pycache__" in path.parts or name.endswith(".d.ts"):
+            if not path.is_file() or "__pycache__" in path.parts:
+                continue
+            if path.is_relative_to(front) and path not in saved:
                 continue
             if _is_in(name, parts) if parts else not _is_in(name, LEFT_OUT):
                 entry = zipfile.ZipInfo(f"ptxlab/{name}", (1980, 1, 1, 0, 0, 0))

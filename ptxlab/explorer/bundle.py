@@ -41,6 +41,18 @@ def script(first: str = "main") -> str:
     >>> script().count("\\nexport "), "import " in script()
     (1, False)
     """
+    return "\n\n".join(_modules(first).values()) + "\n"
+
+
+def saved_page_files() -> set[Path]:
+    """The files of front/ that a saved page of an Explorer is made of."""
+    sheets = {_FRONT / "styles" / f"{name}.css" for name in (*_STYLES, "saved_page")}
+    return sheets | _modules("saved_page").keys()
+
+
+@lru_cache
+def _modules(first: str) -> dict[Path, str]:
+    """The code of a module and of everything it imports, dependencies first."""
     joined: dict[Path, str] = {}  # "" marks a module whose imports are still being added
 
     def add(path: Path) -> None:
@@ -57,7 +69,7 @@ def script(first: str = "main") -> str:
         joined[path] = _without_remarks(re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip())
 
     add(_FRONT / f"{first}.js")
-    return "\n\n".join(joined.values()) + "\n"
+    return joined
 
 
 def _without_remarks(code: str) -> str:
