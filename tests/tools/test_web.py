@@ -28,7 +28,7 @@ def test_a_page_can_be_saved_from_the_tab(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(web.archive())) as packed:
         packed.extractall(tmp_path)
     front = tmp_path / "ptxlab" / "explorer" / "front"
-    assert not (front / "lesson_page.js").exists() and not (front / "products").exists()
+    assert not (front / "lesson_page.js").exists() and not (front / "try_page.js").exists()
     names = "from ptxlab.explorer.bundle import script, style"
     code = f"{names}; print(len(script('saved_page')), len(style('saved_page')))"
     command = [sys.executable, "-c", code]
