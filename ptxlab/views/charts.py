@@ -206,9 +206,7 @@ class LineChart:
     def figure(self) -> Figure:
         """The chart as a Plotly figure, which looks as its SVG."""
         require_plotly()
-        from .plotly_figure import line_figure
-
-        return line_figure(self)
+        return _plotted(self)
 
     def _repr_html_(self) -> str:
         return f'<div style="overflow-x: auto; color: {palette.PAGE_INK}">{self.svg(themed=True)}</div>'
@@ -241,7 +239,7 @@ def decades(low: float, high: float) -> list[float]:
     return [power * digit for power in powers for digit in (1, 2, 5) if low <= power * digit <= high]
 
 
-class Plot:
+class _Plot:
     """Where the numbers of a chart are, in pixels, and the names of its lines."""
 
     def __init__(self, chart: LineChart) -> None:
@@ -310,7 +308,7 @@ class Plot:
 
 def _draw(chart: LineChart, ink: str, paper: str) -> str:
     """The chart as SVG: title and notes, marks of both axes, lines and their names."""
-    plot = Plot(chart)
+    plot = _Plot(chart)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{plot.width}" height="{plot.height}" '
         f'viewBox="0 0 {plot.width} {plot.height}" role="img" aria-label="{escape(chart.title)}">',
@@ -343,7 +341,7 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
     return "\n".join(parts)
 
 
-def _lines(plot: Plot) -> list[str]:
+def _lines(plot: _Plot) -> list[str]:
     parts = []
     for line in plot.chart.lines:
         colour = plot.chart.colour_of(line)
@@ -359,7 +357,7 @@ def _lines(plot: Plot) -> list[str]:
     return parts
 
 
-def _names(plot: Plot, ink: str, paper: str) -> list[str]:
+def _names(plot: _Plot, ink: str, paper: str) -> list[str]:
     """The name of each line; after a piece of it where it stands beside the plot."""
     parts = [f'<g font-family="{SANS}" font-size="12" fill="{ink}">']
     for label in plot.labels():
@@ -379,6 +377,91 @@ def _names(plot: Plot, ink: str, paper: str) -> list[str]:
             attributes += f' stroke="{paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
         parts.append(svg_text(round(x, 1), round(y, 1), line.name, attributes))
     return [*parts, "</g>"]
+
+
+def _plotted(chart: LineChart) -> Figure:
+    """A chart of lines as its SVG has it, with the tooltips of its points."""
+    from plotly.graph_objects import Scatter
+
+    from .plotly_figure import BUTTONS, Chart, heading
+
+    plot = _Plot(chart)
+    figure = Chart()
+    for line in chart.lines:
+        tips = list(line.tips) or None
+        dash = "dash" if line.dashed else "solid"
+        figure.add_trace(
+            Scatter(
+                x=list(line.x),
+                y=list(line.y),
+                name=line.name,
+                mode="lines+markers" if line.dots else "lines",
+                line={"color": chart.colour_of(line), "width": 2, "dash": dash},
+                marker={"size": 12 if len(line.x) == 1 else 6},
+                text=tips,
+                hovertemplate="%{text}<extra></extra>" if tips else None,
+                hoverinfo=None if line.dots else "skip",
+            )
+        )
+    for label in plot.labels():
+        sample = "╌╌" if label.line.dashed else "━━"
+        colour = chart.colour_of(label.line)
+        name = escape(label.line.name, quote=False)
+        figure.add_annotation(
+            text=f'<span style="color: {colour}">{sample}</span> {name}' if label.is_beside else name,
+            x=(label.x - (22 if label.is_beside else 0) - plot.left) / (plot.right - plot.left),
+            y=(plot.bottom - label.y + 4) / (plot.bottom - plot.top),
+            xref="paper",
+            yref="paper",
+            xanchor={"start": "left", "middle": "center", "end": "right"}[label.anchor],
+            yanchor="middle",
+            textangle=label.angle,
+            showarrow=False,
+            bgcolor=palette.PAPER,
+            opacity=1 if label.is_beside else 0.85,
+            borderpad=0,
+            font={"size": 12},
+        )
+    if chart.logarithmic:
+        ranges = [[math.log10(limit) for limit in limits] for limits in (plot.x_range, plot.y_range)]
+    else:
+        ranges = [[*plot.x_range], [*plot.y_range]]
+    plain = {
+        "type": "log" if chart.logarithmic else "linear",
+        "zeroline": False,
+        "linecolor": palette.RULE,
+        "showline": True,
+        "tickmode": "array",
+    }
+    numbers = [[f"{value:g}" for value in values] for values in (plot.across, plot.up)]
+    across = {"tickvals": plot.across, "ticktext": numbers[0], "showgrid": False}
+    up = {"tickvals": plot.up, "ticktext": numbers[1], "gridcolor": palette.GRID}
+    title, subtitle = (chart.title, chart.subtitle) if chart.titled else ("", "")
+    figure.update_layout(
+        title=heading(title, plot.notes),
+        width=plot.width,
+        height=plot.height,
+        margin={
+            "l": plot.left,
+            "r": plot.width - plot.right,
+            "t": plot.top,
+            "b": plot.height - plot.bottom,
+            "pad": 0,
+            "autoexpand": False,
+        },
+        modebar={"remove": BUTTONS},
+        dragmode=False,
+        hovermode="closest",
+        showlegend=False,
+        paper_bgcolor=palette.PAPER,
+        plot_bgcolor=palette.PAPER,
+        font={"family": SANS, "size": 12, "color": palette.INK},
+        meta={"title": title, "subtitle": subtitle},
+        xaxis={"title": {"text": chart.x_title, "font": {"size": 12}}, "range": ranges[0], **plain, **across},
+        yaxis={"title": {"text": chart.y_title, "font": {"size": 12}}, "range": ranges[1], **plain, **up},
+    )
+    figure.source = chart
+    return figure
 
 
 def svg_text(x: float, y: float, text: str, attributes: str = "") -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import math
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import plotly.io as pio
 from numpy.typing import NDArray
 
 from . import palette
-from .charts import LineChart, Plot
 from .drawing import (
     MONO,
     PAGE,
@@ -389,87 +387,6 @@ def heading(title: str, notes: Sequence[str] = ()) -> dict[str, Any]:
         "yanchor": "top",
         "pad": {"l": 4, "t": 8},
     }
-
-
-def line_figure(chart: LineChart) -> Chart:
-    """A chart of lines as its SVG has it, with the tooltips of its points."""
-    plot = Plot(chart)
-    figure = Chart()
-    for line in chart.lines:
-        tips = list(line.tips) or None
-        dash = "dash" if line.dashed else "solid"
-        figure.add_trace(
-            go.Scatter(
-                x=list(line.x),
-                y=list(line.y),
-                name=line.name,
-                mode="lines+markers" if line.dots else "lines",
-                line={"color": chart.colour_of(line), "width": 2, "dash": dash},
-                marker={"size": 12 if len(line.x) == 1 else 6},
-                text=tips,
-                hovertemplate="%{text}<extra></extra>" if tips else None,
-                hoverinfo=None if line.dots else "skip",
-            )
-        )
-    for label in plot.labels():
-        sample = "╌╌" if label.line.dashed else "━━"
-        colour = chart.colour_of(label.line)
-        name = html.escape(label.line.name, quote=False)
-        figure.add_annotation(
-            text=f'<span style="color: {colour}">{sample}</span> {name}' if label.is_beside else name,
-            x=(label.x - (22 if label.is_beside else 0) - plot.left) / (plot.right - plot.left),
-            y=(plot.bottom - label.y + 4) / (plot.bottom - plot.top),
-            xref="paper",
-            yref="paper",
-            xanchor={"start": "left", "middle": "center", "end": "right"}[label.anchor],
-            yanchor="middle",
-            textangle=label.angle,
-            showarrow=False,
-            bgcolor=palette.PAPER,
-            opacity=1 if label.is_beside else 0.85,
-            borderpad=0,
-            font={"size": 12},
-        )
-    if chart.logarithmic:
-        ranges = [[math.log10(limit) for limit in limits] for limits in (plot.x_range, plot.y_range)]
-    else:
-        ranges = [[*plot.x_range], [*plot.y_range]]
-    plain = {
-        "type": "log" if chart.logarithmic else "linear",
-        "zeroline": False,
-        "linecolor": palette.RULE,
-        "showline": True,
-        "tickmode": "array",
-    }
-    numbers = [[f"{value:g}" for value in values] for values in (plot.across, plot.up)]
-    across = {"tickvals": plot.across, "ticktext": numbers[0], "showgrid": False}
-    up = {"tickvals": plot.up, "ticktext": numbers[1], "gridcolor": palette.GRID}
-    title, subtitle = (chart.title, chart.subtitle) if chart.titled else ("", "")
-    figure.update_layout(
-        title=heading(title, plot.notes),
-        width=plot.width,
-        height=plot.height,
-        margin={
-            "l": plot.left,
-            "r": plot.width - plot.right,
-            "t": plot.top,
-            "b": plot.height - plot.bottom,
-            "pad": 0,
-            "autoexpand": False,
-        },
-        modebar={"remove": BUTTONS},
-        dragmode=False,
-        hovermode="closest",
-        showlegend=False,
-        paper_bgcolor=palette.PAPER,
-        plot_bgcolor=palette.PAPER,
-        font={"family": SANS, "size": 12, "color": palette.INK},
-        meta={"title": title, "subtitle": subtitle},
-        xaxis={"title": {"text": chart.x_title, "font": {"size": 12}}, "range": ranges[0], **plain, **across},
-        yaxis={"title": {"text": chart.y_title, "font": {"size": 12}}, "range": ranges[1], **plain, **up},
-    )
-    figure.source = chart
-    return figure
 
 
 def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
