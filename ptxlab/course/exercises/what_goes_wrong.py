@@ -15,10 +15,12 @@ from ...errors import PtxlabError, counted, quoted
 from ...gemm.matmul import matmul
 from ...simulation import Simulation
 from ...simulator import HazardError
+from ...simulator.debug import DebugSession
 from ...simulator.kernel import Kernel
 from ...views import Picture
 from ...views.annotated_source import annotated_html, source_html
 from ...views.grid import Entry, uniform_grid
+from ...views.waiting_picture import waiting_html
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
@@ -95,6 +97,15 @@ class BrokenKernel:
         """
         return self._run(**options)[0]
 
+    def debug(self) -> DebugSession:
+        """Its launch, to step through.
+
+        >>> broken(6).debug().run().stopped
+        'the end'
+        """
+        launch = self.launches[0]()
+        return self._kernel.debug(launch.blocks, launch.threads, *launch.arguments)
+
     def _run(self, **options: Any) -> tuple[Simulation, ExpectedLaunch]:
         launch = self.launches[0]()
         options = {"show": False, **options}
@@ -127,7 +138,8 @@ class BrokenKernel:
         try:
             result, launch = self._run()
         except HazardError as error:
-            return f"<p>The simulation stops.</p>{source_html(self.text, error.hazards)}"
+            picture = waiting_html(error.waiting)
+            return f"<p>The simulation stops.</p>{picture}{source_html(self.text, error.hazards)}"
         wrong = launch.output != launch.expected
         numbers = f"All {wrong.size} elements of the output are right."
         if wrong.any():
@@ -505,3 +517,18 @@ def _pipeline_tail(answer: object) -> Sentences:
         },
         last,
     )
+
+
+@checks("10.8")
+def _writer(answer: object) -> Sentences:
+    line, lane = whole_numbers(answer, 2, "the number of a line and that of a lane, such as 4, 31")
+    return {
+        correct((line, lane) == (9, 6)): "Lane 6 holds D[9][20] in its fragment: row 9 is group 1 of the "
+        "rows, column 4 of the third tile is its third thread. Lane 13 only copied it. A wrong value is seen "
+        "where it is read; `who_wrote` goes to where it was written.",
+        when(line == 13): "That line copied the element to global memory. Open the next node of the tree: "
+        "who had stored into shared memory what it read?",
+        when(line == 9): "The line is right. Which lane stored this element there? The tree says so.",
+        when(line == 8): "That made the value, in a register. Who put it into shared memory?",
+        otherwise: "Go to the end of the launch, show D, and click the element in row 9, column 20.",
+    }

@@ -10,6 +10,7 @@ from ...memory import tensor_map
 from ...views import Picture
 from ...views.charts import table
 from .. import timeline
+from ..answers import whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import normal_numbers, reported
 from .what_goes_wrong import (
@@ -284,3 +285,21 @@ def _empty_at_first(answer: object) -> Sentences:
         "Go through the first iteration of both: who waits for whom? No thread can free a stage "
         "that has never been filled.",
     )
+
+
+@checks("11.8")
+def _wait_graph(answer: object) -> Sentences:
+    consumer, producer, missing = whole_numbers(answer, 3, "two lines and a count, such as 4, 9, 1")
+    lines = consumer, producer
+    return {
+        correct((*lines, missing) == (24, 15, 32)): "Warp 0 waits for bytes that warp 1 would request, and "
+        "warp 1 for the arrivals of warp 0: a ring. No warp outside of it could come. To break a ring, let "
+        "one of its waits return: the first one of the producer.",
+        when(
+            lines == (15, 24)
+        ): "These are the lines, but the other way round. Warp 1 is the producer, and it has line 15.",
+        when(lines == (24, 15)): "The lines are right. How many arrivals does the picture say that `empty` "
+        "expects, and how many has it got?",
+        otherwise: "In the picture, each box on the left says which warp waits and at which line; the box "
+        "beside it has the arrivals.",
+    }

@@ -30,11 +30,14 @@ _EDITS: dict[str, list[dict[int, str]]] = {
     "10.5": [_OUTSIDE, {3: "", 4: f"float m; if (row < M) m = {_LOAD};", 7: _OUTSIDE[7], 9: ""}],
 }
 _LINES = {"10.2": 4, "10.3": 6, "10.6": 9, "10.7": 14}
+#: Who stored D[9][20] into shared memory: line and lane.
+_WRITER = "9, 6"
 _NAMES = sorted(_EDITS.keys() | _LINES.keys())
 
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     **{name: str(_LINES[name]) if name in _LINES else repr(_EDITS[name][0])[1:-1] for name in _NAMES},
+    "10.8": _WRITER,
 }
 
 #: Right answers beside the model solution.
@@ -44,6 +47,11 @@ RIGHT: list[tuple[str, Any]] = [
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
+    ("10.8", (13, 13), "next node"),
+    ("10.8", (9, 13), "Which lane"),
+    ("10.8", (8, 6), "in a register"),
+    ("10.8", (4, 0), "row 9, column 20"),
+    ("10.8", 9, "lane"),
     ("10.1", {9: ""}, "as well"),
     ("10.1", {11: "__syncwarp(); load_b(b, B + column * K + k, K);"}, "the `ldmatrix` of one iteration"),
     ("10.1", {13: "}\n__syncthreads();"}, "in *every* iteration"),

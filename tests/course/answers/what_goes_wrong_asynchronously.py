@@ -42,6 +42,7 @@ SOLUTIONS: dict[str, str] = {
     "11.1": repr(_EDITS["11.1"][0])[1:-1],
     "11.2": "13",
     **{name: repr(edits[0])[1:-1] for name, edits in _EDITS.items() if name > "11.2"},
+    "11.8": "24, 15, 32",
 }
 
 #: Right answers beside the model solution.
@@ -51,6 +52,10 @@ RIGHT: list[tuple[str, Any]] = [
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
+    ("11.8", (15, 24, 32), "other way round"),
+    ("11.8", (24, 15, 31), "has it got"),
+    ("11.8", (16, 28, 1), "box beside"),
+    ("11.8", (24, 15), "count"),
     ("11.1", {7: "mma(d, a, b); fence_proxy_async();"}, "have they stored"),
     ("11.1", {11: "cp_async_bulk(D, tile, sizeof(tile)); fence_proxy_async();"}, "Which threads"),
     ("11.1", {9: "fence_proxy_async();"}, "does not wait"),
