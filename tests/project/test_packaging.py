@@ -162,10 +162,12 @@ def test_readme_for_a_package_index_has_absolute_links() -> None:
         for target in ours:
             kind, at, path = target.removeprefix(f"{SOURCE}/").split("/", 2)
             assert (
-                at == tag and (ROOT / path).exists() and kind == ("raw" if path.endswith("webp") else "blob")
+                at == tag
+                and (ROOT / path).exists()
+                and kind == ("raw" if path.endswith(("webp", "png")) else "blob")
             )
         assert (
-            sum(bool(picture) for picture, _ in links) == 1
+            sum(bool(picture) for picture, _ in links) == 2
             and f"{SOURCE}/raw/{tag}/docs/explorer-film.webp" in ours
         )
         hosts = [target for _, target in links if "colab" in target or "mybinder" in target]
