@@ -37,7 +37,7 @@ _MAX_WARPS = 512  # in the map
 _MAX_REGISTERS = 160
 _MAX_CELLS = 32  # rows and columns of a matrix at once
 _MAX_CODE = 4000  # lines of a listing
-_PLAIN_STOPS = ("position", "begin", "barrier", "the end", "error")  # which the place tells as well
+_PLAIN_STOPS = ("position", "begin", "line", "barrier", "the end", "error")  # which the place tells as well
 _BACKWARDS = ("back", "back_barrier", "run_back", "back_to")
 
 #: Types in which bytes of memory can be read.
