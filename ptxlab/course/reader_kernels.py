@@ -92,8 +92,7 @@ def kernel(source: str) -> Kernel:
 @lru_cache(maxsize=1)
 def _say_whose_ptx() -> None:
     yours = "." if error_of(clang_version) else "; Clang compiles yours."
-    theirs = "the lesson's own kernels come with the PTX that it made of them"
-    print(f"NVRTC is not installed here: {theirs}{yours}")
+    print(f"NVRTC is not installed here: the lesson's kernels come with the PTX that it made{yours}")
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel:
