@@ -342,10 +342,12 @@ class Kernel(Displayed):
     def _scheduled(self, setup: Setup, schedule: Schedule) -> Setup:
         """The launch in the order of a schedule."""
         from .schedule import Schedule
-        from .scheduled_machine import is_copy
+        from .scheduled_machine import is_copy, visible_instructions
 
         if not isinstance(schedule, Schedule):
             raise PtxlabError(f"schedule={quoted(schedule)}: it is the witness of Kernel.check")
+        if not schedule.stops:
+            schedule = replace(schedule, stops=visible_instructions(self._decoded(setup.grid.shared)))
         copies = any(is_copy(instruction) for instruction in self.module.instructions)
         report = None if copies else setup.report
         return replace(setup, schedule=schedule, report=report, resident_blocks=None)

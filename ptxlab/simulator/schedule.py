@@ -27,13 +27,14 @@ class Step:
 class Schedule:
     """Whose turn is when, in a launch; `simulate` and `debug` of a kernel replay it.
 
-    A turn of a warp ends behind an instruction of `stops`, or where it waits. What comes after the last step
-    is as without a schedule.
+    A turn of a warp ends behind an instruction of `stops`, or where it waits. With `runs`, each step is as
+    many turns as the agent can have. What comes after the last step is as without a schedule.
     """
 
     steps: tuple[Step, ...]
     stops: Stops = field(repr=False)
     outcome: str = ""
+    runs: bool = False
 
     @property
     def agents(self) -> tuple[Agent, ...]:
@@ -64,3 +65,12 @@ class Schedule:
         if len(rows) > _MAX_SHOWN:
             lines.append(f"  ... and {len(rows) - _MAX_SHOWN} more")
         return "\n".join([self.outcome, *lines])
+
+
+def in_order(*agents: Agent) -> Schedule:
+    """A schedule by hand: one after the other, each goes on until it waits or ends.
+
+    >>> in_order((1,), (0,), (0, 0)).agents  # warp 1, warp 0, the first copy that warp 0 has issued
+    ((1,), (0,), (0, 0))
+    """
+    return Schedule(tuple(Step(agent, "", 0, "", "") for agent in agents), frozenset(), runs=True)

@@ -123,12 +123,14 @@ class ScheduledMachine(Machine):
         stops: Stops,
         schedule: Sequence[Agent],
         listener: Listener | None = None,
+        runs: bool = False,
     ) -> None:
         super().__init__(launch, batch)
         self._visible: dict[str, frozenset[int]] = {}
         for name, index in stops:
             self._visible[name] = self._visible.get(name, frozenset()) | {index}
-        self._schedule = tuple(schedule)
+        self._schedule, self._runs = tuple(schedule), runs
+        self._step = 0  # of a schedule of runs
         self._listener = Listener() if listener is None else listener
         self._agent: Agent | None = None
         self._last_agent: Agent | None = None
@@ -171,7 +173,11 @@ class ScheduledMachine(Machine):
                 self._begin_turn(self._next(agents))
 
     def _next(self, agents: list[Agent]) -> Agent:
-        if self.turn < len(self._schedule) and self._schedule[self.turn] in agents:
+        while self._runs and self._step < len(self._schedule):
+            if self._schedule[self._step] in agents:
+                return self._schedule[self._step]
+            self._step += 1
+        if not self._runs and self.turn < len(self._schedule) and self._schedule[self.turn] in agents:
             return self._schedule[self.turn]
         chosen = self._listener.choose(agents)
         return self.usual(agents) if chosen is None else chosen

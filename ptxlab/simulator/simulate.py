@@ -223,7 +223,7 @@ class BlockRun:
         grid, launch = self._setup.grid, self.launch
         launch.next_block = launch.last_block = grid.block_count
         batch = Batch(grid, grid.block_numbers(0, grid.block_count))
-        return ScheduledMachine(launch, batch, schedule.stops, agents, listener)
+        return ScheduledMachine(launch, batch, schedule.stops, agents, listener, schedule.runs)
 
     def chosen(self, numbers: NDArray[np.int64]) -> None:
         """Run some blocks, whole clusters, by their numbers."""

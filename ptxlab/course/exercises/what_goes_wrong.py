@@ -17,6 +17,8 @@ from ...simulation import Simulation
 from ...simulator import HazardError
 from ...simulator.debug import DebugSession
 from ...simulator.kernel import Kernel
+from ...simulator.schedule import Agent, in_order
+from ...simulator.schedules.explore import Schedules
 from ...views import Picture
 from ...views.annotated_source import annotated_html, source_html
 from ...views.grid import Entry, uniform_grid
@@ -111,6 +113,15 @@ class BrokenKernel:
         options = {"show": False, **options}
         result = self._kernel.simulate(launch.blocks, launch.threads, *launch.arguments, **options)
         return result, launch
+
+    def in_order(self, *agents: Agent) -> ExpectedLaunch:
+        """Its launch behind a simulation in which one after the other goes on until it waits or ends."""
+        return self._run(schedule=in_order(*agents), check=False)[1]
+
+    def check(self) -> Schedules:
+        """Every schedule of its launch."""
+        launch = self.launches[0]()
+        return self._kernel.check(launch.blocks, launch.threads, *launch.arguments)
 
     def wrong_on_gpu(self) -> int:
         """How many elements of the output are wrong after its launch on a GPU."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...errors import listing, quoted
 from ...gemm.matmul import matmul
 from ...instruction import mma_instruction
 from ...memory import tensor_map
+from ...simulator import HazardError
 from ...views import Picture
 from ...views.charts import table
 from .. import timeline
-from ..answers import whole_numbers
+from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
-from ..reader_kernels import normal_numbers, reported
+from ..reader_kernels import normal_numbers, reported, same
 from .what_goes_wrong import (
     BrokenKernel,
     ExpectedLaunch,
@@ -302,4 +304,35 @@ def _wait_graph(answer: object) -> Sentences:
         "expects, and how many has it got?",
         otherwise: "In the picture, each box on the left says which warp waits and at which line; the box "
         "beside it has the arrivals.",
+    }
+
+
+_AGENTS = {"warp 0": (0,), "copy 1": (0, 0), "copy 2": (0, 1)}
+
+
+@checks("11.9")
+def _schedule(answer: object) -> Sentences:
+    form = 'a list such as ["warp 0", "copy 1", "copy 2", "warp 0"]'
+    if not isinstance(answer, list | tuple) or not all(isinstance(name, str) for name in answer):
+        raise WrongForm(f"{quoted(answer)} is no order; the answer takes the form {form}.")
+    order = [" ".join(name.lower().split()) for name in answer]
+    unknown = [name for name in order if name not in _AGENTS]
+    if unknown or not order:
+        raise WrongForm(f"{quoted(unknown[0]) if unknown else 'Nobody'} goes; there are {listing(_AGENTS)}.")
+    kernel, hangs = broken(4), False
+    launch = kernel.launches[0]()
+    try:
+        launch = kernel.in_order(*(_AGENTS[name] for name in order))
+    except HazardError:
+        hangs = True
+    return {
+        when(order[0] != "warp 0"): "A copy cannot come before warp 0 has started it: warp 0 goes first.",
+        when(hangs): "In this order the launch hangs: fewer bytes came first than were announced, then too "
+        "many, and the phase never ends. That breaks the kernel as well, but we look for a wrong D, which "
+        "nobody notices.",
+        correct(not same(launch.output, launch.expected)): "The phase ends with the 512 bytes that were "
+        "announced, whoever brings them. Warp 0 goes on and multiplies by a tile that is not there. No run of"
+        " the simulator shows this order by itself, and a chip shows it on a bad day.",
+        otherwise: "In this order D is right: all that warp 0 reads has come before. Which copy may be late "
+        "without warp 0 noticing?",
     }

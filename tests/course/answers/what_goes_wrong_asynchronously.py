@@ -43,11 +43,14 @@ SOLUTIONS: dict[str, str] = {
     "11.2": "13",
     **{name: repr(edits[0])[1:-1] for name, edits in _EDITS.items() if name > "11.2"},
     "11.8": "24, 15, 32",
+    "11.9": '"warp 0", "copy 1", "warp 0", "copy 2"',
 }
 
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     *[(name, edit) for name, edits in _EDITS.items() for edit in edits[1:]],
+    ("11.9", ["warp 0", "copy 1", "warp 0"]),
+    ("11.9", ("Warp 0", "Copy 1", "Warp  0", "Copy 2")),
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -103,6 +106,10 @@ WRONG: list[tuple[str, Any, str]] = [
         "who waits for whom",
     ),
     ("11.7", {15: "mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);", 27: ""}, "only the order of the waits"),
+    ("11.9", ["warp 0", "copy 1", "copy 2", "warp 0"], "may be late"),
+    ("11.9", ["warp 0"], "may be late"),
+    ("11.9", ["warp 0", "copy 2", "copy 1", "warp 0"], "hangs"),
+    ("11.9", ["copy 1", "warp 0", "copy 2"], "goes first"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
@@ -114,4 +121,5 @@ SECRET: dict[str, str] = {
     "11.5": r"count \*",
     "11.6": r"k / 16|0, 1, 0",
     "11.7": r"\^ 1|behind",
+    "11.9": r"copy 2 (comes|goes) last|\bB is late",
 }
