@@ -22,6 +22,11 @@ class Step:
     where: str
     opcode: str
 
+    @property
+    def short(self) -> str:
+        """The first parts of the opcode."""
+        return ".".join(self.opcode.split(".")[:3])
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -57,7 +62,7 @@ class Schedule:
             rows[-1][1].append(step)
         lines = []
         for name, steps in rows[:_MAX_SHOWN]:
-            places = list(dict.fromkeys(f"{step.where} ({step.opcode})" for step in steps if step.opcode))
+            places = list(dict.fromkeys(f"{step.where} ({step.short})" for step in steps if step.opcode))
             shown = places if len(places) < 4 else [places[0], "...", places[-1]]
             if not steps[-1].opcode:
                 shown.append("on to where it waits or ends")
