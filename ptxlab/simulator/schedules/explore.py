@@ -28,7 +28,7 @@ from ..launch_arguments import Pointer, restored, values_of
 from ..module_image import ModuleImage
 from ..schedule import Agent, Schedule, Step
 from ..scheduled_machine import ScheduledMachine, visible_instructions
-from ..simulate import Run, Setup, as_bytes, simulate
+from ..simulate import BlockRun, Setup, as_bytes, simulate
 from .conflicts import Footprint, Trace
 
 _MAX_TURNS = 20_000  # of a run
@@ -289,7 +289,7 @@ class Explorer:
         for name, array in self._arrays.items():
             if array.flags.writeable:
                 array[...] = self._before[name]
-        run = Run(self._image, replace(self._setup, report=None), counts=False)
+        run = BlockRun(self._image, replace(self._setup, report=None), counts=False)
         machine = run.scheduled_machine(Schedule((), self._stops), schedule, listener)
         machine.observe((listener,))
         machine.memory.observers = (listener,)
