@@ -36,14 +36,12 @@ from .state import ExplorerState
 _CARRIED_OVER = ("zero", "sum", "group")
 
 
-def dot_product_steps(
-    state: ExplorerState, trace: Trace, other: Trace | None = None, with_bits: bool = True
-) -> dict[str, Any]:
+def dot_product_steps(state: ExplorerState, trace: Trace, other: Trace | None = None) -> dict[str, Any]:
     """The column of B, a summary, the steps of the sum and its `bits`; with another chip's trace, of both.
 
     A step has a `role` (C, align, term, round), the first and last `k` that it covers, if any, the hardware's
     `operation`, a sentence as `text`, and the `name` of its term. Sums so far are exact: what the hardware
-    cuts off is in the `bits` (see `bit_bars`), which may be left out. `apart` says where two chips diverge.
+    cuts off is in the `bits` (see `bit_bars`). `apart` says where two chips diverge.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -96,9 +94,8 @@ sm_80 cuts below 2^-13 and keeps 0
         "column_of_b": state.column_of_b(trace.row, trace.col),
         "summary": f"{result} from {trace.accumulator} and {parts}; play or drag",
         "steps": steps,
+        "bits": [bit_bars(chip) for chip in (trace, other) if chip is not None],
     }
-    if with_bits:
-        data["bits"] = [bit_bars(chip) for chip in (trace, other) if chip is not None]
     if other is not None:
         data["apart"] = divergence_text(trace, other, find_divergence(trace, other))
     return data

@@ -461,7 +461,7 @@ type DotProduct = {
   column_of_b: number;
   summary: string;
   steps: SumStep[];
-  bits?: BitBars[];
+  bits: BitBars[];
   apart?: string;
 };
 
