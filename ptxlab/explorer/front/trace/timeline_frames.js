@@ -271,7 +271,8 @@ function alongK(content, trace) {
     const what = stored
       ? "each row of A has its nibbles, which choose the rows of B that its stored elements meet"
       : `${dense}, ${products} products for each k`;
-    const nothing = trace ? `A[${trace.row}][${first}] adds nothing` : "";
+    const isOne = trace && stored && first === last;
+    const nothing = isOne ? `A[${trace.row}][${first}] is not stored and adds nothing` : "";
     const all = `k = ${span(first, last)}: ${nothing || `${what}; sums are exact so far`}`;
     return {
       text: () =>
