@@ -376,7 +376,7 @@ class TracePanel:
         else:
             self._page_model.trace = self.data(*self.cell, with_picture=self._page_model.tracing)
 
-    def data(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
+    def data(self, row: int, column: int, *, with_picture: bool, with_bits: bool = True) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""
         state = self._state
         if not state.explains(row, column):
@@ -386,7 +386,7 @@ class TracePanel:
         data: dict[str, Any] = {
             "row": row,
             "column": column,
-            "dot_product": dot_product_steps(state, trace, compared[1] if compared else None),
+            "dot_product": dot_product_steps(state, trace, compared[1] if compared else None, with_bits),
         }
         if with_picture and compared:
             data |= trace_columns(*compared)

@@ -120,8 +120,8 @@ def _saved_product(
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),
-        # without their pictures, which would be half of the page
-        "traces": [trace_data(*position, with_picture=False) for position in cells],
+        # without their bits, which would be half of the page
+        "traces": [trace_data(*position, with_picture=False, with_bits=False) for position in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
     }

@@ -36,12 +36,14 @@ from .state import ExplorerState
 _CARRIED_OVER = ("zero", "sum", "group")
 
 
-def dot_product_steps(state: ExplorerState, trace: Trace, other: Trace | None = None) -> dict[str, Any]:
+def dot_product_steps(
+    state: ExplorerState, trace: Trace, other: Trace | None = None, with_bits: bool = True
+) -> dict[str, Any]:
     """The column of B, a summary, the steps of the sum and its `bits`; with another chip's trace, of both.
 
     A step has a `role` (C, align, term, round), the first and last `k` that it covers, if any, the hardware's
     `operation`, a sentence as `text`, and the `name` of its term. Sums so far are exact: what the hardware
-    cuts off is in the `bits` (see `bit_bars`). `apart` says where two chips diverge.
+    cuts off is in the `bits` (see `bit_bars`), which may be left out. `apart` says where two chips diverge.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -94,8 +96,9 @@ sm_80 cuts below 2^-13 and keeps 0
         "column_of_b": state.column_of_b(trace.row, trace.col),
         "summary": f"{result} from {trace.accumulator} and {parts}; play or drag",
         "steps": steps,
-        "bits": [bit_bars(chip) for chip in (trace, other) if chip is not None],
     }
+    if with_bits:
+        data["bits"] = [bit_bars(chip) for chip in (trace, other) if chip is not None]
     if other is not None:
         data["apart"] = divergence_text(trace, other, find_divergence(trace, other))
     return data
@@ -114,9 +117,9 @@ def _alignment(step: Step) -> str:
 def bit_bars(trace: Trace) -> dict[str, Any]:
     """Every term and the result of a trace as bars of bits, from the highest bit that is set to the lowest.
 
-    A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; a term also the `last` exponent
-    that is kept, where its step cuts, and the numbers in words; `depth` products are added at a time. `exact`
-    is the exact sum, where that is another.
+    A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; its `value` if it is no number. A
+    term also has the `last` exponent that is kept, where its step cuts, and its `factors`. `depth` products are
+    added at a time. `exact` is the exact sum, where that is another.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -154,15 +157,12 @@ def bit_bars(trace: Trace) -> dict[str, Any]:
 
 
 def _bar(value: Number) -> dict[str, Any]:
-    if not isinstance(value, Fraction) or not value:
+    if not isinstance(value, Fraction):
         return {"sign": 0, "lead": 0, "digits": "", "value": decimal(value)}
+    if not value:
+        return {"sign": 0, "lead": 0, "digits": ""}
     digits = f"{abs(value.numerator):b}".rstrip("0")
-    return {
-        "sign": -1 if value < 0 else 1,
-        "lead": leading(value),
-        "digits": digits,
-        "value": decimal(value),
-    }
+    return {"sign": -1 if value < 0 else 1, "lead": leading(value), "digits": digits}
 
 
 def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str]:

@@ -450,8 +450,9 @@ type SumStep = {
   text: string;
   name: string;
 };
-/** A number as bits, from the highest that is set to the lowest; `lead` is the exponent of the first. */
-type BitBar = { sign: number; lead: number; digits: string; value: string };
+/** A number as bits, from the highest that is set to the lowest; `lead` is the exponent of the first. Its value as
+ * text, where the digits do not say it. */
+type BitBar = { sign: number; lead: number; digits: string; value?: string };
 /** A term: the number of its step, and the exponent of the last bit that is kept, where bits are cut off. */
 type BitTerm = BitBar & { step: number; last: number | null; factors: string };
 /** The terms of a sum on one chip, which adds `depth` products at a time; and the exact sum, if it is another. */
@@ -461,7 +462,7 @@ type DotProduct = {
   column_of_b: number;
   summary: string;
   steps: SumStep[];
-  bits: BitBars[];
+  bits?: BitBars[];
   apart?: string;
 };
 

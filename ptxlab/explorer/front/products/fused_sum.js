@@ -1,8 +1,6 @@
 // One element of D as a tensor core computes it from f16: numerics/fused_plain.py says the rule, and a test compares
 // the two bit for bit. Numbers are exact: whole numbers of units of 2^-48, the smallest product of two f16.
 
-import { short } from "../common/numbers.js";
-
 /**
  * @typedef {{ units: bigint, exponent: number }} ExactNumber
  * @typedef {{ code: string, name: string, fraction_bits: number, result_bits: number, depth: number }} FusedChip
@@ -82,10 +80,9 @@ export const toNumber = (units) => Number(units) * 2 ** UNIT;
 
 /** @param {bigint} units @returns {BitBar} */
 export function barOf(units) {
-  const value = short(toNumber(units), 9);
-  if (!units) return { sign: 0, lead: 0, digits: "", value };
+  if (!units) return { sign: 0, lead: 0, digits: "" };
   const digits = size(units).toString(2).replace(/0+$/, "");
-  return { sign: units < 0n ? -1 : 1, lead: leadingExponent(units), digits, value };
+  return { sign: units < 0n ? -1 : 1, lead: leadingExponent(units), digits };
 }
 
 // The steps in which a chip adds the products to C; the sum of the last is D.

@@ -2,7 +2,7 @@
 // and the rest is added; on a second chip, beside the first, bits of the result that differ blink.
 
 import { LETTER, fillBox, setFont, strokeBox } from "../common/canvas.js";
-import { clamp } from "../common/numbers.js";
+import { clamp, short } from "../common/numbers.js";
 import { eased } from "./sheet.js";
 
 /** @typedef {import("./sheet.js").StoryInk} StoryInk */
@@ -23,6 +23,10 @@ function termRows({ terms }) {
 
 /** @param {BitBar} bar */
 const lowest = ({ lead, digits }) => lead - digits.length + 1;
+
+/** @param {BitBar} bar */
+const valueOf = ({ sign, lead, digits, value }) =>
+  value ?? short(digits ? sign * Number.parseInt(digits, 2) * 2 ** (lead - digits.length + 1) : 0, 9);
 
 /** @param {BitBar} bar @param {number} exponent */
 const isBitSet = ({ lead, digits }, exponent) => digits[lead - exponent] === "1";
@@ -105,7 +109,7 @@ function drawChip(context, look, chips, which, place, at, fade) {
   if (adds && !label) {
     context.globalAlpha = fade * adds; // where no labels have room, the number stands beside the title
     setFont(context, `bold 12px ${look.mono}`, look.ink, "right");
-    context.fillText(`= ${bars.result.value}`, xOf(low) + pitch, place.y + 9);
+    context.fillText(`= ${valueOf(bars.result)}`, xOf(low) + pitch, place.y + 9);
   }
   context.restore();
 }
@@ -115,7 +119,9 @@ function drawChip(context, look, chips, which, place, at, fade) {
 const titleOf = ({ chip, depth }, isCompared) => (isCompared ? `${chip}: ${depth} at a time` : chip);
 
 /** @param {CanvasRenderingContext2D} context @param {StoryInk} look @param {BitTerm} term @param {Place} place @param {number} size */
-function drawLabel(context, look, { digits, value, factors }, { x, y, width, height }, size) {
+function drawLabel(context, look, term, { x, y, width, height }, size) {
+  const { digits, factors } = term;
+  const value = valueOf(term);
   const middle = y + height / 2;
   setFont(context, `${Math.min(12, size + 1)}px ${look.mono}`, digits ? look.ink : look.faint, "right");
   context.fillText(value, x + width - 8, middle);
@@ -155,7 +161,7 @@ function drawResult(context, look, chips, which, at, place, { high, low, pitch, 
   context.globalAlpha = opacity;
   if (place.width) {
     setFont(context, `bold 12px ${look.mono}`, look.ink, "left");
-    context.fillText(`= ${mine.value}`, place.x, place.y + place.height / 2);
+    context.fillText(`= ${valueOf(mine)}`, place.x, place.y + place.height / 2);
   }
   const apart = /** @type {Place[]} */ ([]);
   const leads = [mine, other].map((bar) => (bar?.digits ? bar.lead : low));
