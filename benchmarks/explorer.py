@@ -34,6 +34,7 @@ FORMS = {  # the goal for an edit, in ms
 HOVER, PAINT = 16, 1000  # the other goals, in ms
 FRAME = 1000 / 60  # and for a frame of the camera's flight
 FLOWN = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"  # from all of it to single bits, and back
+PLAYED = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"  # from its first product to the bits of a cell
 
 START = """import gc, tracemalloc, numpy as np, ptxlab
 ex = ptxlab.explore({name!r})
@@ -103,7 +104,8 @@ clock.frames = [];
 clock.watchFlights = (scene) => {
   let before = null;
   const tick = (now) => {
-    if (before !== null && scene.classList.contains("ptx-flying")) clock.frames.push(now - before);
+    const moves = scene.classList.contains("ptx-flying") || scene.querySelector(".ptx-story");
+    if (before !== null && moves) clock.frames.push(now - before);
     before = now;
     requestAnimationFrame(tick);
   };
@@ -245,12 +247,27 @@ def fly(lab: Lab, page: Any, name: str, flights: int) -> str:
     for zoom in (400, 100) * flights:
         book.run(1, f"ex.view.zoom = {zoom}")
         page.wait_for_timeout(800)
+    return f"{name}, {2 * flights} flights of the camera: {frames_on(page)}"
+
+
+def play(lab: Lab, page: Any, name: str) -> str:
+    """The frames in which products are on their way into D, and of the dive into one of its cells."""
+    _, shown = show(lab, page, name)
+    shown.click("D", 9, 5)
+    page.evaluate("() => clock.watchFlights(document.querySelector('.ptx-scene'))")
+    page.locator(".ptx-explorer .ptx-play").click()
+    page.locator(".ptx-part-name.now", has_text="D out").wait_for(timeout=90_000)
+    return f"{name}, played: {frames_on(page)}"
+
+
+def frames_on(page: Any) -> str:
+    """The time between frames that the page's clock has counted."""
     frames = [float(frame) for frame in page.evaluate("() => clock.frames")]
     middle, most = spread(frames)
     late = sum(frame > FRAME + 1 for frame in frames) / len(frames)
     return (
-        f"{name}, {2 * flights} flights of the camera: a frame every {middle:.1f} ms ({most:.1f}),"
-        f" goal {FRAME:.1f}; {late:.0%} of {len(frames)} frames come later"
+        f"a frame every {middle:.1f} ms ({most:.1f}), goal {FRAME:.1f};"
+        f" {late:.0%} of {len(frames)} frames come later"
     )
 
 
@@ -388,6 +405,8 @@ def main() -> None:
         print(table(rows))
         if args.flights:
             print(f"\n{fly(lab, fresh(), FLOWN, args.flights)}")
+            for name in (PLAYED, FLOWN):
+                print(play(lab, fresh(), name))
         if args.many:
             print(f"\nwhat stays after garbage collection, {args.forms[min(1, len(args.forms) - 1)]}")
             print(table(many(lab, fresh(), args.forms[min(1, len(args.forms) - 1)], args.many)))

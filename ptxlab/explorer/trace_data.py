@@ -117,9 +117,9 @@ def _alignment(step: Step) -> str:
 def bit_bars(trace: Trace) -> dict[str, Any]:
     """Every term and the result of a trace as bars of bits, from the highest bit that is set to the lowest.
 
-    A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; its `value` if it is no number. A
-    term also has the `last` exponent that is kept, where its step cuts, and its `factors`. `depth` products are
-    added at a time. `exact` is the exact sum, where that is another.
+    A bar has a `sign`, the exponent of its first bit as `lead`, and `digits`; its `value` if it is no number.
+    A term also has the `last` exponent that is kept, where its step cuts, and its `factors`. `depth` products
+    are added at a time. `exact` is the exact sum, where that is another.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
