@@ -25,8 +25,8 @@ from ..memory import SWIZZLES, Conflicts, Descriptor, Tile
 from ..memory.banks import conflicts as bank_conflicts
 from ..memory.banks import transfer_conflicts
 from ..memory.swizzle import CuteSwizzle, SharedLayout, swizzled
+from ..views.location_tables import slice_bytes, slices
 from ..views.shared_memory_pictures import accesses
-from ..views.tile_pictures import slice_bytes, slices
 from .instruction_arguments import Tcgen05, find_operand, form_of
 from .output import PICTURE, Printed, Style, as_json, as_text
 

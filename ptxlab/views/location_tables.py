@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, counted, quoted
 from ..isa.catalog import Product
@@ -16,11 +18,12 @@ from ..isa.operand import Operand, as_operand
 from ..isa.parse import parse_any, parse_product
 from ..isa.tcgen05 import TensorInstruction, TensorTransfer
 from ..isa.tensor_operand import LANES, AnyOperand, TensorOperand
-from ..memory import Tile
+from ..memory import Descriptor, Tile
 from ..memory.tcgen05_tiles import shared_places, shared_source
 from .figure_arguments import as_tcgen05
 from .labels import index_range
 from .table import Table, Value
+from .tile_pictures import SLICE_BYTES
 
 
 def where(
@@ -383,3 +386,40 @@ def copies_note(op: Operand) -> str:
         name = f"{prefix}(i + {element})"
         again.append(f"{name} of lane + {lane}" if lane else name)
     return f"every element is held {often}: {prefix}(i) again as {' and '.join(again)}"
+
+
+def slices(tile: Tile, address: int = 0) -> Table:
+    """The descriptor of every slice of a tile at an address.
+
+    >>> slices(Tile(bits=16, rows=64, k=32, swizzle=64), 0x400).records()[1]
+    {'k': 16, 'address': '0x420', 'LBO': 16, 'SBO': 512, 'base offset': 0, 'descriptor': '0x8000002000010042'}
+    """
+    depth = SLICE_BYTES * 8 // tile.bits
+    rows = []
+    for k in range(0, max(tile.k - depth, 0) + 1, depth):
+        part = tile.slice(address, k)
+        rows.append(
+            (k, f"0x{part.address:x}", part.leading, part.stride, part.base_offset, f"0x{part.code:x}")
+        )
+    return Table(("k", "address", "LBO", "SBO", "base offset", "descriptor"), tuple(rows))
+
+
+def slice_bytes(fields: Descriptor, bits: int, rows: int, depth: int, major: str = "K") -> Table:
+    """The address of every 16 bytes that wgmma reads through a descriptor, in its order.
+
+    >>> slice_bytes(Descriptor(0x400, 16, 1024, 128), 16, 8, 16).records()[1]
+    {'row': 1, 'k 0..7': '0x490', 'k 8..15': '0x480'}
+    """
+    core = 128 // bits
+    lines, length, names = (rows, depth, ("row", "k")) if major == "K" else (depth, rows, ("k", "row"))
+    starts = np.arange(0, length, core)
+    line, first = np.arange(lines)[:, None], starts[None, :]
+    row, along = (line, first) if major == "K" else (first, line)
+    where = fields.addresses(row, along, bits=bits, major="K" if major == "K" else "MN")
+    heads = (names[0], *(f"{names[1]} {index_range(int(start), core)}" for start in starts))
+    body: list[tuple[Value, ...]] = []
+    tints: list[tuple[int | None, ...]] = []
+    for number, found in enumerate(where.tolist()):
+        body.append((number, *(f"0x{byte:x}" for byte in found)))
+        tints.append((None, *(byte // 16 % 8 * 4 for byte in found)))
+    return Table(heads, tuple(body), tuple(tints))

@@ -12,7 +12,7 @@ from .._util.arguments import as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.operand import Operand, Packing
-from ..memory import BANKS, SWIZZLES, Descriptor, Tile
+from ..memory import BANKS, SWIZZLES, Tile
 from ..memory.swizzle import swizzled
 from ..memory.tcgen05_tiles import line_bits, shared_tile, stored_bits
 from .colour_keys import (
@@ -27,10 +27,9 @@ from .colour_keys import (
 from .grid import Arrow, Cell, Entry, Grid, Header, State, uniform_grid
 from .labels import index_range
 from .picture import Picture
-from .table import Table, Value
 
 _MAX_CHUNKS = 4096  # of a tile that a picture shows
-_DEPTH_BYTES = 32  # along K, that one wgmma reads
+SLICE_BYTES = 32  # along K, that one wgmma reads
 
 
 def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") -> Picture:
@@ -142,7 +141,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     chunks = length // layout.core_width
     if lines * chunks > _MAX_CHUNKS:
         raise PtxlabError(f"a tile of {lines * chunks} chunks: a picture shows at most {_MAX_CHUNKS}")
-    depth = _DEPTH_BYTES * 8 // layout.bits
+    depth = SLICE_BYTES * 8 // layout.bits
     notes = [
         f"{layout.rows}x{layout.k} elements of {layout.bits} bits, {layout.major}-major, {layout.size} bytes"
     ]
@@ -170,43 +169,6 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     grid = uniform_grid((lines, chunks), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
     keys = (bank_key(),) if colour == "bank" else ()
     return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys).with_title(title)
-
-
-def slices(tile: Tile, address: int = 0) -> Table:
-    """The descriptor of every slice of a tile at an address.
-
-    >>> slices(Tile(bits=16, rows=64, k=32, swizzle=64), 0x400).records()[1]
-    {'k': 16, 'address': '0x420', 'LBO': 16, 'SBO': 512, 'base offset': 0, 'descriptor': '0x8000002000010042'}
-    """
-    depth = _DEPTH_BYTES * 8 // tile.bits
-    rows = []
-    for k in range(0, max(tile.k - depth, 0) + 1, depth):
-        part = tile.slice(address, k)
-        rows.append(
-            (k, f"0x{part.address:x}", part.leading, part.stride, part.base_offset, f"0x{part.code:x}")
-        )
-    return Table(("k", "address", "LBO", "SBO", "base offset", "descriptor"), tuple(rows))
-
-
-def slice_bytes(fields: Descriptor, bits: int, rows: int, depth: int, major: str = "K") -> Table:
-    """The address of every 16 bytes that wgmma reads through a descriptor, in its order.
-
-    >>> slice_bytes(Descriptor(0x400, 16, 1024, 128), 16, 8, 16).records()[1]
-    {'row': 1, 'k 0..7': '0x490', 'k 8..15': '0x480'}
-    """
-    core = 128 // bits
-    lines, length, names = (rows, depth, ("row", "k")) if major == "K" else (depth, rows, ("k", "row"))
-    starts = np.arange(0, length, core)
-    line, first = np.arange(lines)[:, None], starts[None, :]
-    row, along = (line, first) if major == "K" else (first, line)
-    where = fields.addresses(row, along, bits=bits, major="K" if major == "K" else "MN")
-    heads = (names[0], *(f"{names[1]} {index_range(int(start), core)}" for start in starts))
-    body: list[tuple[Value, ...]] = []
-    tints: list[tuple[int | None, ...]] = []
-    for number, found in enumerate(where.tolist()):
-        body.append((number, *(f"0x{byte:x}" for byte in found)))
-        tints.append((None, *(byte // 16 % 8 * 4 for byte in found)))
-    return Table(heads, tuple(body), tuple(tints))
 
 
 # -- swizzles --------------------------------------------------------------------------------------------

@@ -256,7 +256,7 @@ def _write(answer: object) -> Sentences:
         when(not 0 <= submitted < 1 << 32): "A descriptor has 32 bits.",
         when(submitted & 0x30 == 0x10): "With `kind::f16` bits 4 and 5 are the type of D. Here D is always "
         "f32, and they are the id of SFB.",
-        when(len(wrong) == 1): f"All fields are right but one: {(wrong[0] if wrong else '')}.",
+        when(len(wrong) == 1): f"All fields are right but one: {', '.join(wrong)}.",
         when(len(wrong) > 1): f"These fields are not right: {', '.join(wrong)}. The picture above has the "
         "place of each.",
         otherwise: "All fields are right, but another bit is 1.",

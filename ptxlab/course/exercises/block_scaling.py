@@ -57,16 +57,16 @@ def quantise(
     >>> stored.tolist(), scales.tolist()
     ([[2.0, -6.0, 0.0, 3.0]], [[0.5]])
     """
-    kind, size, largest = dtype(element), dtype(scale), LARGEST_VALUE[element]
+    element_type, scale_type, largest = dtype(element), dtype(scale), LARGEST_VALUE[element]
     blocks = X.reshape(len(X), -1, block)
     amax = np.abs(blocks).max(axis=-1, keepdims=True)
     if scale == "ue8m0":
         exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(largest)[1])
     else:
         exact = np.minimum(amax / largest, LARGEST_VALUE["ue4m3"])
-    scales = size.decode(size.encode(exact)).astype(float)
+    scales = scale_type.decode(scale_type.encode(exact)).astype(float)
     scaled = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales > 0)
-    stored = kind.decode(kind.encode(np.clip(scaled, -largest, largest)))
+    stored = element_type.decode(element_type.encode(np.clip(scaled, -largest, largest)))
     return stored.astype(float).reshape(X.shape), scales[..., 0]
 
 
@@ -95,9 +95,9 @@ def rounded(weights: _Matrix, scale: float = 1.0) -> Picture:
     >>> [cell.text for cell in rounded(np.array([0.02]), 1 / 128).grids[0].cells]
     ['0.02', '2.56', '3', '0.0234']
     """
-    kind = dtype("e2m1")
+    e2m1 = dtype("e2m1")
     scaled = weights / scale
-    stored = kind.decode(kind.encode(scaled)).astype(float) + 0.0  # no -0
+    stored = e2m1.decode(e2m1.encode(scaled)).astype(float) + 0.0  # no -0
     rows = {"weight": weights, "divided by the scale": scaled, "stored as e2m1": stored}
     rows["times the scale"] = stored * scale
     if scale == 1:
@@ -360,8 +360,9 @@ def by_hand(answer: object) -> Sentences:
     amax = max(map(abs, _BLOCK))
     known = set(dtype("e2m1").decode(np.arange(16)).astype(float).tolist())
     worth = tuple(value * scale for value in stored)
-    odd = [value for value in submitted[1:] if value not in known]
-    apart = [i for i, (mine, right) in enumerate(zip(submitted[1:], stored, strict=True)) if mine != right]
+    no_value = next((value for value in submitted[1:] if value not in known), None)
+    pairs = enumerate(zip(submitted[1:], stored, strict=True))
+    wrong_element = next((i for i, (mine, right) in pairs if mine != right), None)
     return {
         correct(submitted == (scale, *stored)): f"The largest magnitude is {amax:g}; divided by {scale:g} "
         f"that is {amax / scale:g}, which is between 4 and 8. The other elements, divided by {scale:g}, "
@@ -377,10 +378,10 @@ def by_hand(answer: object) -> Sentences:
         "is not: try its neighbours.",
         when(submitted[1:] == worth): "The scale is right. Those are the values that come *back*, "
         "multiplied by the scale; give the stored values.",
-        when(odd): f"The scale is right, but {(odd[0] if odd else 0):g} is not a value of e2m1. Its values "
-        "are 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.",
+        when(no_value is not None): f"The scale is right, but {no_value or 0:g} is not a value of e2m1. Its "
+        "values are 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.",
         when(submitted[1:] == tuple(map(abs, stored))): "The magnitudes are right. e2m1 has a sign.",
-        otherwise: f"The scale is right. Look again at element {(apart[0] if apart else 0)}: divide, then "
+        otherwise: f"The scale is right. Look again at element {wrong_element}: divide, then "
         "take the *nearest* value of e2m1.",
     }
 
@@ -413,9 +414,8 @@ def scale_byte(answer: object) -> Sentences:
         (submitted,) = whole_numbers(value, 1, form)
         if submitted == expected:
             continue
-        of_largest_number = (
-            submitted == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127
-        )
+        largest_number = max((number for number in block if number > 0), default=1e-300)
+        of_largest_number = submitted == math.frexp(largest_number)[1] - 1 - _TOP + 127
         return {
             when(submitted == expected - 127): f"{about} you returned the exponent of the scale. Add the "
             "bias of 127.",

@@ -175,21 +175,19 @@ def _design(answer: object) -> Sentences:
     rows = [whole_numbers(result_of(answer, k, form=form), S4.n, form) for k in range(S4.k)]
     table = np.array(rows)
     same = {row: [k for k, other in enumerate(rows) if other == row] for row in rows}
-    double = next((ks for ks in same.values() if len(ks) > 1), None)
-    outside = np.argwhere((table < -8) | (table > 7))
-    empty = [k for k in range(S4.k) if not table[k].any()]
+    double = next((ks for ks in same.values() if len(ks) > 1), [])
+    outside = next(iter(np.flatnonzero(((table < -8) | (table > 7)).any(axis=1))), None)
+    empty = next((k for k in range(S4.k) if not table[k].any()), None)
     return {
-        correct(double is None and not len(outside) and not empty): "Every k has its own row, so the "
+        correct(not double and outside is None and empty is None): "Every k has its own row, so the "
         "non-zero row of D identifies k. With 8 columns of 16 values there is room for far more than 64.",
-        when(len(outside)): f"Row {(outside[0][0] if len(outside) else 0)} has a number that `s4` (-8 to 7) "
-        "cannot hold. Use more columns, with smaller numbers in each.",
-        when(double is not None and len(double) == S4.k): "All rows are the same: D will show that there "
-        "was something, but not which k.",
-        when(double is not None): f"Rows {(double[0] if double else 0)} and {(double[1] if double else 0)} "
-        "are the same: these two k give the same result. One column alone can distinguish 16 values; let a "
-        "second one count the rest.",
-        otherwise: f"All rows are different, but row {(empty[0] if empty else 0)} is all zero: its result "
-        "looks like no answer.",
+        when(outside is not None): f"Row {outside} has a number that `s4` (-8 to 7) cannot hold. Use more "
+        "columns, with smaller numbers in each.",
+        when(len(double) == S4.k): "All rows are the same: D will show that there was something, but not "
+        "which k.",
+        when(len(double) > 1): f"Rows {' and '.join(map(str, double[:2]))} are the same: these two k give "
+        "the same result. One column alone can distinguish 16 values; let a second one count the rest.",
+        otherwise: f"All rows are different, but row {empty} is all zero: its result looks like no answer.",
     }
 
 

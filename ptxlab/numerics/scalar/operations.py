@@ -146,7 +146,7 @@ def operation(opcode: str) -> ScalarOperation | None:
         return ScalarOperation(text, sources, results, function, row.sources.count("?"), registers)
     if parts.name not in names():
         return None
-    texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]
+    texts = [*opcodes(), *(approximation.opcode for approximation in _approximations().values())]
     same_name = [text for text in texts if text.split(".")[0] == parts.name]
     similar = difflib.get_close_matches(opcode, same_name, 3, 0)
     raise PtxlabError(

@@ -29,6 +29,7 @@ _OF_VALUES = {
     "warp-synchronous code",
 }
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
+MAX_OTHERS = 16  # instructions that one access is reported against
 #: What another access did, in the words of a sentence.
 OtherVerb = Literal["wrote", "reads"]
 

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from ..events import Synchronisation
 from ..ptx.syntax import PtxInstruction
-from .access_reports import AccessReports
+from .access_reports import MAX_OTHERS, AccessReports
 from .clocks import Clocks
 from .doubtful_values import DoubtfulValues
 from .module_plans import ModulePlans
 from .opcode_traits import traits_of
 from .shadow_memory import PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
-
-_MAX_OTHERS = 16  # instructions that one access is reported against
 
 
 class ProxyFences:
@@ -79,7 +77,7 @@ class ProxyFences:
             return
         self._blocks.require_separate()
         times = before[bad] >> TIME_SHIFT & TIME
-        others = {time: self._time.instruction_at(time) for time in np.unique(times)[:_MAX_OTHERS].tolist()}
+        others = {time: self._time.instruction_at(time) for time in np.unique(times)[:MAX_OTHERS].tolist()}
         copies = [time for time, other in others.items() if other and traits_of(other.opcode).group]
         for time, other in others.items():
             if other is None or time in copies[:-1]:
@@ -106,7 +104,7 @@ class ProxyFences:
         readers, times = readers[which], before[which] >> TIME_SHIFT & TIME
         fenced = self._clocks.proxies.fenced if touch.in_shared else self._global_fence
         bad = np.maximum(fenced[readers], fenced[touch.threads[which]]) < times
-        for time in np.unique(times[bad])[:_MAX_OTHERS].tolist():
+        for time in np.unique(times[bad])[:MAX_OTHERS].tolist():
             other, same = self._time.instruction_at(time), bad & (times == time)
             uses = None if other is None else self._plans.load_uses(other)
             if other is None or uses is None or self._values.were_used(uses, readers[same], times[same]):

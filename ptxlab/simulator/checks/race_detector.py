@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .access_reports import AccessReports, Conflict, OtherVerb
+from .access_reports import MAX_OTHERS, AccessReports, Conflict, OtherVerb
 from .clocks import Clocks
 from .clusters import ClusterPresence
 from .module_plans import ModulePlans
 from .shadow_memory import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
 from .unused_loads import UnusedLoads
-
-_MAX_OTHERS = 16  # instructions that one access is reported against
 
 
 @dataclass(eq=False)
@@ -166,7 +164,7 @@ class RaceDetector:
         seen &= ~(elsewhere & self.clocks.flags.have_narrow_fences(threads))
         seen &= ~self.clocks.flags.were_read_by(threads, "cas", in_block=True)
         instruction = touch.access.instruction
-        for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
+        for time in np.unique(times[~seen])[:MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
             if other is None:
                 continue
@@ -218,7 +216,7 @@ class RaceDetector:
     ) -> Iterator[Conflict]:
         """The entries by the instruction that made the earlier access, for the first ones of these."""
         times = before[which] >> TIME_SHIFT & TIME
-        for time in np.unique(times)[:_MAX_OTHERS].tolist():
+        for time in np.unique(times)[:MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
             if other is not None:
                 yield Conflict(touch, before, which[times == time], other, other_verb)

@@ -194,7 +194,7 @@ class Expansion:
         for number in range(start, end):
             if number in present or not self._is_needed(number):
                 continue
-            if committed and self._group_of(number) == (COMMIT, 1):
+            if committed and self._group_of(number) == (COMMIT, PRODUCTS):
                 continue
             position = next((i for i, step in enumerate(copy) if step.origin > number), len(copy))
             address = copy[max(position - 1, 0)].address if copy else -1
@@ -270,7 +270,7 @@ class Expansion:
                 _StreamStep(self._row(instruction), instruction.origin, touches, instruction.address)
             )
             if "gsb" in instruction.operands and _KINDS.get(instruction.name) == WGMMA:  # the last of a group
-                commit = self._add(TimedInstruction(COMMIT, group=1), instruction.origin, "commit")
+                commit = self._add(TimedInstruction(COMMIT, group=PRODUCTS), instruction.origin, "commit")
                 version[copy].append(_StreamStep(commit, -1, -1, instruction.address))
         return version
 
@@ -314,7 +314,7 @@ class Expansion:
         parts = self.instructions[instruction.origin].parts
         if instruction.name == "UBLKCP":
             kind = BULK if "mbarrier::complete_tx::bytes" in parts else BULK_STORE
-        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0.0
+        interval, latency, group, amount = pipe.interval, pipe.latency, 0, 0.0
         form = self._form(instruction)
         if (
             form is not None and instruction.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")
@@ -328,7 +328,7 @@ class Expansion:
         elif kind == EVENT:
             group, latency = self._event_kind(instruction.origin), 12
         elif kind == WGMMA:
-            count = _operand_cycles(instruction)
+            amount = _operand_cycles(instruction)
         kind_and_group = self._group_of(instruction.origin)
         if kind_and_group is not None and instruction.name in (
             "LDGDEPBAR",
@@ -337,7 +337,7 @@ class Expansion:
             "UTMACMDFLUSH",
         ):
             kind, group = kind_and_group
-            count = self._groups_left(instruction.origin) if kind == WAIT else 0
+            amount = self._groups_left(instruction.origin) if kind == WAIT else 0
         row = TimedInstruction(
             kind,
             pipe.unit,
@@ -348,7 +348,7 @@ class Expansion:
             reads=instruction.reads,
             waits=instruction.waits,
             group=group,
-            amount=count,
+            amount=amount,
             is_long=is_load,
         )
         return self._add(row, instruction.origin, instruction.opcode)
@@ -577,14 +577,14 @@ class Cache:
     """
 
     def __init__(
-        self, chip: ChipTiming, l1: float, l2: float, l2_residence: L2Residence, shared: float
+        self, chip: ChipTiming, l1: float, l2: float, l2_residence: L2Residence, sharing: float
     ) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
         `l2_residence` knows which of its first touches go to DRAM; L2's time for reads is multiplied by
-        `shared`, since several SMs read the same.
+        `sharing`, since several SMs read the same.
         """
-        self._chip, self._l2_residence, self._shared = chip, l2_residence, shared
+        self._chip, self._l2_residence, self._sharing = chip, l2_residence, sharing
         self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
@@ -603,30 +603,30 @@ class Cache:
                 if self._l2.find((writes, box), number) is None
             )
             count = len(sectors) * touch.box_bytes / 32
-            rate = self._chip.full_store * 4 if writes else self._line * self._shared
+            rate = self._chip.full_store * 4 if writes else self._line_cycles * self._sharing
             return count, count / 4 * rate, missed * touch.box_bytes / 32, -1
-        past: list[int] = []
-        fetched, fresh = -1, 0.0
+        beyond_l1: list[int] = []
+        fetched, from_dram = -1, 0.0
         for sector in sectors:
             if touch.cached:
                 source = self._l1.find(sector, number)
                 if source is not None:
                     fetched = max(fetched, source)
                     continue
-            past.append(sector)
+            beyond_l1.append(sector)
             if self._l2.find((writes, sector >> 1), number) is None:
-                fresh += 2 * self._l2_residence.from_dram(sector, writes)
-        lines = len({sector >> 2 for sector in past})
+                from_dram += 2 * self._l2_residence.from_dram(sector, writes)
+        lines = len({sector >> 2 for sector in beyond_l1})
         chip = self._chip
         if touch.kind == "read":
-            cycles = (chip.load_sector * len(past) + chip.load_line * lines) * self._shared
+            cycles = (chip.load_sector * len(beyond_l1) + chip.load_line * lines) * self._sharing
         else:
             whole = touch.bytes >= 32 * len(sectors)
             sector_cost = chip.full_store if whole and writes else chip.store_sector
-            cycles = sector_cost * len(past) + (0 if whole and writes else chip.store_line) * lines
+            cycles = sector_cost * len(beyond_l1) + (0 if whole and writes else chip.store_line) * lines
         looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
-        return float(max(len(sectors), 4 * looked_up)), cycles, fresh, fetched
+        return float(max(len(sectors), 4 * looked_up)), cycles, from_dram, fetched
 
     @property
-    def _line(self) -> float:
+    def _line_cycles(self) -> float:
         return 4 * self._chip.load_sector + self._chip.load_line
