@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxlab
-from ptxlab import gemm, gpu
+from ptxlab import PtxlabError, gemm, gpu
 from ptxlab.gemm.packed_matrices import pack_source
 from ptxlab.gemm.source import source_files
 from ptxlab.isa.mma import Instruction
 from ptxlab.isa.parse import parse_mma
 from ptxlab.memory import Tile
-from tests.cases import refusal
+from tests.cases import each, refusal
 
 WGMMA = "wgmma.mma_async.sync.aligned"
 E4M3 = f"{WGMMA}.m64n256k32.f32.e4m3.e5m2"
@@ -198,3 +198,9 @@ def test_any_shape_on_the_gpu() -> None:
             assert rung(A, B, C).tobytes() == expected.tobytes(), (number, form, size)
             matrix = ptxlab.matmul(A, B, C, instruction=rung.form, on="gpu")
             assert matrix.tobytes() == expected.tobytes(), (form, size)
+
+
+@each("sizes", [(0, 8), (8, -1), (1.5, 8), (8, None), (8, 8, 0), ("8", 8)])
+def test_grids_of_products_that_are_none(sizes: tuple[Any, ...]) -> None:
+    with pytest.raises(PtxlabError, match="each is at least 1|it takes a whole number"):
+        gemm.rung(1).grid(*sizes)

@@ -162,7 +162,7 @@ def test_beyond_the_edge_everything_is_zero() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_beyond_the_edge_everything_is_nan_if_wanted(dtype: type) -> None:
-    """0x7FF7 in every 16 bits: what an H200 writes, `test_gpu_memory.py`."""
+    """0x7FF7 in every 16 bits: what an H200 writes, `tests/gpu/test_memory.py`."""
     tma = tensor_map(np.zeros((4, 8), dtype=dtype), (8, 8), fill="nan", l2_promotion=128)
     memory_of_box = tma.load(0, 0)
     assert np.isnan(memory_of_box.view(dtype).reshape(8, 8)).all(axis=1).tolist() == [False] * 4 + [True] * 4

@@ -79,7 +79,13 @@ def _is_module(name: str) -> bool:
 def _wrong_command(words: list[str]) -> str:
     """What is wrong with a command of the shell."""
     if words[0] == "pytest":
-        return "".join(f"there is no {word}" for word in words if "/" in word and word not in _files())
+        missing = [word for word in words if "/" in word and word not in _files()]
+        if missing or "-k" not in words:
+            return f"there is no {missing[0]}" if missing else ""
+        texts = [_files()[word] for word in words if "/" in word]
+        tests = [test for text in texts for test in re.findall(r"def (test_\w+)", text)]
+        wanted = words[words.index("-k") + 1]
+        return "" if any(wanted in test for test in tests) else f"no test has {wanted} in its name"
     if words[:2] == ["python", "-m"]:
         module, *options = words[2:]
         texts = [text for path, text in _files().items() if path.startswith(module.replace(".", "/"))]
@@ -152,11 +158,36 @@ def test_what_a_file_is_said_to_have_is_in_it(name: str, path: str) -> None:
         ("make tea", "no such target"),
         ("layout.fragmentation", "nothing defines"),
         ("pytest tests/isa/test_layouts.py", "there is no"),
+        ("pytest tests/isa/test_layout.py -k mutants", "no test has"),
         ("PTXLAB_FUZZY=3 pytest tests", "nothing reads"),
     ],
 )
 def test_a_name_of_nothing_is_found(name: str, sentence: str) -> None:
     assert sentence in what_is_wrong(name)
+
+
+#: Words in code marks that are a module of others.
+_MODULES_OF_OTHERS = {"cuda", "np", "wp"}
+
+
+def _is_class_of_module(module: str, name: str) -> bool:
+    """Whether a module or package of that name speaks of the class; those of others count as well."""
+    paths = [path for path in _files() if path.endswith((f"/{module}.py", f"{module}/__init__.py"))]
+    return module in _MODULES_OF_OTHERS or any(re.search(rf"\b{name}\b", _files()[path]) for path in paths)
+
+
+def test_docstrings_and_comments_name_what_is_there() -> None:
+    """Commands of pytest select something; files, and classes of a module, are there."""
+    texts = {file: text for file, text in _files().items() if file.endswith(".py")}
+    names = {Path(file).name for file in texts}
+    wrong = []
+    for file, text in texts.items():
+        commands = re.findall(r"^ *(?:PTXLAB_\w+=\d+ )?(pytest tests/\S+(?: -k \w+)?)$", text, re.MULTILINE)
+        wrong += [(file, command) for command in commands if what_is_wrong(command)]
+        wrong += [(file, path) for path in re.findall(r"`(?:\w+/)*(\w+\.py)`", text) if path not in names]
+        classes = re.findall(r"`([a-z_]+)\.([A-Z]\w+)`", text)
+        wrong += [(file, *named) for named in classes if not _is_class_of_module(*named)]
+    assert wrong == []
 
 
 def test_every_recipe_with_an_example_names_its_files() -> None:
@@ -168,5 +199,5 @@ def test_every_recipe_with_an_example_names_its_files() -> None:
 
 def test_a_recipe_takes_five_lines() -> None:
     recipes = re.findall(r"^## Adding .*?(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
-    assert len(recipes) == 11
+    assert len(recipes) == 12
     assert all(re.findall(r"^(\d)\. ", recipe, re.MULTILINE) == list("12345") for recipe in recipes)

@@ -1,4 +1,4 @@
-"""Random kernels that sum a few products, to try fingerprints of `ptxlab.Run`.
+"""Random kernels that sum a few products, to try fingerprints of `Kernel.run`.
 
 `python -m tests.simulator.random_reductions 10000` tries so many and counts: kernels with equal fingerprints
 must have equal bits.

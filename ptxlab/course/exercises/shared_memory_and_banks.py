@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...memory import SWIZZLES, conflicts
 from ...memory.swizzle import swizzled
 from ...views import Cell, Grid, Picture, banks
 from ...views.charts import bars, table
-from ...views.grid import State, numbered_grid
+from ...views.grid import numbered_grid
 from ...views.labels import index_range
 from ..answers import whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
@@ -165,13 +166,13 @@ def lanes_of_ldmatrix(lane: int) -> Picture:
     ('T13', 'T13:r0')
     """
     places = zip(*(indices.tolist() for indices in rows_of_a()), strict=True)
-    parts = [(row, column, 1, _SIDE, giver, f"T{giver}") for giver, (row, column) in enumerate(places)]
+    parts = [Cell(row, column, 1, _SIDE, (f"T{giver}",), giver) for giver, (row, column) in enumerate(places)]
     rows = _grid((_ROWS, _ROWS), parts, "the lane that supplies the address", lane)
     parts = []
     for holder, register, row, column in _registers(FOUR):
         matrix = row // _SIDE
         row, column = row % _SIDE + matrix % 2 * _SIDE, column + matrix // 2 * _SIDE
-        parts.append((row, column, 1, 2, holder, f"T{holder}:r{register}"))
+        parts.append(Cell(row, column, 1, 2, (f"T{holder}:r{register}",), holder))
     elements = _grid((_ROWS, _ROWS), parts, "the lane that gets the elements, and its register", lane)
     notes = (f"outlined: lane {lane}", "r0 to r3 are the four registers that the instruction writes")
     grids = (replace(rows, axes=("m", "k")), replace(elements, axes=("m", "k")))
@@ -186,11 +187,13 @@ def transposed() -> Picture:
     ('T14:r0', 'T21: r0')
     """
     shape = (_SIDE, _SIDE)
-    givers = [(row, 0, 1, _SIDE, giver, f"T{giver}") for giver, _, row in ONE.address_lanes]
+    givers = [Cell(row, 0, 1, _SIDE, (f"T{giver}",), giver) for giver, _, row in ONE.address_lanes]
     grids = [_grid(shape, givers, "who gives the address")]
-    parts = [(row, column, 1, 2, lane, f"T{lane}:r0") for lane, _, row, column in _registers(ONE)]
+    parts = [Cell(row, column, 1, 2, (f"T{lane}:r0",), lane) for lane, _, row, column in _registers(ONE)]
     grids.append(_grid(shape, parts, "who gets the elements"))
-    parts = [(row, column, 2, 1, lane, f"T{lane}:\nr0") for lane, _, row, column in _registers(TRANSPOSED)]
+    parts = [
+        Cell(row, column, 2, 1, (f"T{lane}:", "r0"), lane) for lane, _, row, column in _registers(TRANSPOSED)
+    ]
     grids.append(_grid(shape, parts, "who gets them with .trans"))
     notes = ("rows and columns as they are in memory", "a cell is the two elements of a register")
     return Picture("ldmatrix.x1, without and with .trans", notes, tuple(grids))
@@ -206,21 +209,15 @@ def _registers(form: Transfer) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _grid(
-    shape: tuple[int, int],
-    parts: list[tuple[int, int, int, int, int, str]],
-    title: str,
-    focus: int | None = None,
-) -> Grid:
-    """Cells (row, column, height, width, lane, text), coloured by lane; all lanes but `focus` are faded."""
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for row, column, height, width, lane, text in parts:
-        state: State = "plain"
-        if focus is not None:
-            state = "mark" if lane == focus else "dim"
-        cells.append(Cell(row, column, height, width, tuple(text.splitlines()), lane, state))
-        rows, columns = index_range(row, height), index_range(column, width)
-        hover[row : row + height, column : column + width] = f"row {rows}, column {columns}\nlane {lane}"
+def _grid(shape: tuple[int, int], cells: Sequence[Cell], title: str, focus: int | None = None) -> Grid:
+    """Cells that lanes hold, each with its place and lane as tooltip; all lanes but `focus` are faded."""
+    hover = np.full(shape, "", dtype=object)
+    for cell in cells:
+        rows, columns = index_range(cell.row, cell.height), index_range(cell.column, cell.width)
+        here = slice(cell.row, cell.row + cell.height), slice(cell.column, cell.column + cell.width)
+        hover[here] = f"row {rows}, column {columns}\nlane {cell.lane}"
+    if focus is not None:
+        cells = [replace(cell, state="mark" if cell.lane == focus else "dim") for cell in cells]
     grid = numbered_grid(cells, hover, title=title, density="close")
     return replace(grid, row_rules=tuple(range(_SIDE, shape[0], _SIDE)))
 

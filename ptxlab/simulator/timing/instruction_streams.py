@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -128,24 +128,8 @@ class Expansion:
                 self._ends[base + start] = base + end
                 self._block.update(dict.fromkeys(range(base + start, base + end), base + start))
             base += len(function.instructions)
-        by_block: dict[int, list[MachineInstruction]] = defaultdict(list)
-        self._leader: dict[int, int] = {}  # of the basic block of the machine code, by address
-        leader = 0
-        for instruction in code.instructions:
-            leader = instruction.address if instruction.leads else leader
-            self._leader[instruction.address] = leader
-        # calls that the PTX does not have, e.g. for the division of a subnormal number
-        slow_paths = {
-            self._leader[instruction.address]
-            for instruction in code.instructions
-            if instruction.name == "CALL" and self._opcode(instruction.origin) != "call"
-        }
-        for instruction in code.instructions:
-            if (
-                0 <= instruction.origin < len(self.instructions)
-                and self._leader[instruction.address] not in slow_paths
-            ):
-                by_block[self._block[instruction.origin]].append(instruction)
+        self._leader = _leaders(code.instructions)
+        by_block = self._code_by_block(code)
         #: For each basic block of the PTX: its versions in the machine code, each a list of unrolled copies.
         self.copies: dict[int, list[list[list[_StreamStep]]]] = {}
         #: Machine instructions that the assembler has moved out of the loop around a block.
@@ -155,6 +139,21 @@ class Expansion:
         self._unrolled = {
             block for block, versions in self.copies.items() if len(versions) > 1 or len(versions[0]) > 1
         }
+
+    def _code_by_block(self, code: KernelCode) -> dict[int, list[MachineInstruction]]:
+        """The machine instructions of each basic block of the PTX, by the first instruction of the block."""
+        # calls that the PTX does not have, e.g. for the division of a subnormal number
+        slow_paths = {
+            self._leader[instruction.address]
+            for instruction in code.instructions
+            if instruction.name == "CALL" and self._opcode(instruction.origin) != "call"
+        }
+        by_block: dict[int, list[MachineInstruction]] = defaultdict(list)
+        for instruction in code.instructions:
+            has_origin = 0 <= instruction.origin < len(self.instructions)
+            if has_origin and self._leader[instruction.address] not in slow_paths:
+                by_block[self._block[instruction.origin]].append(instruction)
+        return by_block
 
     def _opcode(self, number: int) -> str:
         return self.instructions[number].parts[0] if 0 <= number < len(self.instructions) else ""
@@ -465,6 +464,16 @@ class Expansion:
         if first >= 0:
             block_runs.append((first, previous + 1))
         return block_runs
+
+
+def _leaders(instructions: Sequence[MachineInstruction]) -> dict[int, int]:
+    """The first instruction of the basic block of each machine instruction, by their addresses."""
+    leaders: dict[int, int] = {}
+    leader = 0
+    for instruction in instructions:
+        leader = instruction.address if instruction.leads else leader
+        leaders[instruction.address] = leader
+    return leaders
 
 
 def _operand_cycles(instruction: MachineInstruction) -> float:

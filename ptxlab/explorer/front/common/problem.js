@@ -89,7 +89,7 @@ export class Problem {
   }
 }
 
-// A refused edit, shown at the cells at fault: the sentence, and what can be done instead.
+// -- a refused edit, shown at the cells at fault: the sentence, and what can be done instead --
 
 // The box is in the pane of the matrix, after its cells, so that Tab leads from the cell to the buttons.
 /** @param {Pane} pane */
