@@ -33,6 +33,7 @@ from .message import Message, decode
 from .session import PageSession
 
 _SLICE = 0.12  # seconds of work between two messages of the page
+_MAX_SEARCH = 60.0  # seconds of work after which the end of a launch is looked for no more
 _MAX_WARPS = 512  # in the map
 _MAX_REGISTERS = 160
 _MAX_CELLS = 32  # rows and columns of a matrix at once
@@ -187,6 +188,7 @@ class Debugger:
         self._busy = ""  # what is being done
         self._slices: Iterator[None] | None = None
         self._begun = 0  # the position where it began
+        self._search = _MAX_SEARCH  # seconds for which the end of the launch is still looked for
         self._moved_to = -1  # where the last slice has left the session
         self._matrix = _Matrix()
         self._nodes: list[Origin] = []
@@ -277,6 +279,7 @@ class Debugger:
             "output": session.output[-2000:],
             "snapshots": session.memory,
             "busy": self._busy,
+            "searches": session.length is None and self._search > 0,
             "problem": self._problem,
         }
 
@@ -568,9 +571,10 @@ class Debugger:
     def _go_on(self, message: GoOn) -> None:
         """A slice of the motion; without one, of the search for the length of the launch."""
         if self._slices is None:
-            self._busy = ""
-            if self.session.look_ahead(_SLICE) is None:
-                self._busy = "look_ahead"
+            begun = perf_counter()
+            is_found = self.session.look_ahead(_SLICE) is not None
+            self._search -= perf_counter() - begun
+            self._busy = "" if is_found or self._search <= 0 else "look_ahead"
             return
         if self.session.position != self._moved_to:  # somebody else has moved it meanwhile
             self._slices, self._busy = None, ""
@@ -590,6 +594,8 @@ class Debugger:
             self.warp = self.session.next_warps[0]
 
     def _halt(self, _: Halt) -> None:
+        if self._slices is None:
+            self._search = 0
         self._leave()
 
     def _choose_warp(self, message: ChooseWarp) -> None:

@@ -201,6 +201,7 @@ def test_long_motions_can_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
             break
     length = session.length
     assert length is not None and debugger.state()["place"]["busy"] == ""
+    assert not debugger.state()["place"]["searches"]
     session._rate = 1.0
     debugger.handle({"type": "move", "motion": "run"})
     assert debugger.state()["place"]["busy"] == "run"
@@ -216,6 +217,22 @@ def test_long_motions_can_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
     session.go(7)  # somebody else moves it
     debugger.handle({"type": "go_on"})
     assert session.position == 7 and debugger.state()["place"]["busy"] == ""
+
+
+def test_a_launch_without_an_end_is_not_searched_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = "__global__ void endless(volatile int* x) { while (*x < 1 << 30) *x += 1; }"
+    monkeypatch.setattr(module, "_SLICE", 0.01)
+    monkeypatch.setattr(module, "_MAX_SEARCH", 0.02)
+    debugger = Debugger(ptxlab.kernel(endless).debug(1, 1, np.zeros(1, np.int32)))
+    assert debugger.state()["place"]["searches"]
+    for _ in range(3):
+        debugger.handle({"type": "go_on"})
+    place = debugger.state()["place"]
+    assert (place["searches"], place["busy"], place["length"], place["position"]) == (False, "", None, 0)
+    monkeypatch.setattr(module, "_MAX_SEARCH", 60.0)
+    other = Debugger(ptxlab.kernel(endless).debug(1, 1, np.zeros(1, np.int32)))
+    other.handle({"type": "halt"})
+    assert not other.state()["place"]["searches"], "also when it is told to stop"
 
 
 def test_the_picture_of_a_hang() -> None:

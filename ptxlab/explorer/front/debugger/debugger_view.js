@@ -15,7 +15,7 @@ import { WarpMap } from "./warp_map.js";
  * @typedef {{ title: string, columns: CodeColumn[], code: number[], warps: number }} Program
  * @typedef {{ position: number, length: number | null, stopped: string, error: string, fails: boolean, line: number,
  *   ptx_line: number, where: string, text: string, warps: number[], is_matrix: boolean, output: string,
- *   snapshots: number, busy: string, problem: string }} Place
+ *   snapshots: number, busy: string, searches: boolean, problem: string }} Place
  * @typedef {{ warp: number, block: number[], state: string, line: number, ptx_line: number, opcode: string,
  *   waits: string, lanes: number, parts: number }} WarpRow
  * @typedef {{ chosen: number, rows: WarpRow[], count: number }} Warps
@@ -144,7 +144,7 @@ export class DebuggerView {
 
   // The length of the launch is not known yet: Python looks for it, slice by slice.
   start() {
-    if (this.model.get("place").length === null) this.send({ type: "go_on" });
+    if (this.model.get("place").searches) this.send({ type: "go_on" });
   }
 
   stop() {
@@ -160,8 +160,8 @@ export class DebuggerView {
 
   // Python has done a slice: it is asked for the next.
   answered() {
-    const { busy, length } = this.model.get("place");
-    if (busy || length === null) this.send({ type: "go_on" });
+    const { busy, searches } = this.model.get("place");
+    if (busy || searches) this.send({ type: "go_on" });
   }
 
   /** @param {string} motion */
