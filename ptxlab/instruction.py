@@ -66,9 +66,10 @@ def explore(
 
     Edit matrices and registers, see D. Without an instruction it opens on mma m16n8k16 with f16 and f32.
 
-    `A`, `B`, `C` are its first matrices; `seed` is that of its random fills. `height` is the number of pixels
-    that it may take, to leave room for something else on the screen; otherwise it takes what the notebook
-    shows at once. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does; of
+    `A`, `B`, `C` are its first matrices; `seed` is that of its random fills. `height` is the number of
+    pixels that it may take, to leave room for something else on the screen; otherwise it takes what the
+    notebook shows at once. `tools` names what stands on the bar and not in the menu, such as `["fill",
+    "compare"]`. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does; of
     tcgen05.ld, .st, .cp and .shift, which read A and leave D, `address` and `split`, as `emulate` does.
     ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store read A and leave D, too: memory or registers.
 

@@ -331,7 +331,7 @@ class Shown:
         until(lambda: self.status.text_content().startswith(start), self.page, start, seconds)
 
     def tool(self, selector: str) -> Any:
-        """A tool of the toolbar; where there is no room for it, "More" is opened first."""
+        """A tool of the bar, or of the menu, which is opened first."""
         tool = self.root.locator(selector)
         more = self.root.locator("[data-tool=more]")
         if not tool.is_visible() and more.get_attribute("aria-expanded") == "false":

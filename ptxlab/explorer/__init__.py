@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "operands")
+_OPTIONS = ("A", "B", "C", "seed", "height", "tools", "address", "split", "operands")
 
 
 def __getattr__(name: str) -> Any:
@@ -42,7 +42,8 @@ def explore(ins: Form | str, **options: Any) -> Explorer:
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise PtxlabError(
-            f"explore has no option {quoted(unknown[0])}; it has A, B, C, seed, height, address and split"
+            f"explore has no option {quoted(unknown[0])}; "
+            "it has A, B, C, seed, height, tools, address and split"
         )
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

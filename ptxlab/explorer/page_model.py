@@ -68,6 +68,7 @@ class PageModel:
     height: int  # of the Explorer in pixels; 0 for what the window shows at once
     problem: str
     refusal: dict[str, Any]  # of the last edit: cells at fault, sentence, remedy; or {}
+    tools: list[str]  # of the menu, that stand on the bar: `toolbar.TOOLS`
     notice: str  # what changed, if that is no problem
     toolbar: dict[str, Any]  # the controls above the matrices, and their values
     picker_index: dict[str, Any]  # empty until the picker is first opened
@@ -78,10 +79,18 @@ class PageModel:
     load: dict[str, Any]  # the shown tcgen05.ld, or {}
     quiz: dict[str, Any]  # the current question, verdict and score; or {}
 
-    def __init__(self, height: int = 0) -> None:
-        first = {"dict[str, Any]": dict, "list[int]": list, "int": int, "bool": bool, "str": str}
+    def __init__(self, height: int = 0, tools: Iterable[str] = ()) -> None:
+        first = {
+            "dict[str, Any]": dict,
+            "list[int]": list,
+            "list[str]": list,
+            "int": int,
+            "bool": bool,
+            "str": str,
+        }
         values = {name: first[str(kind)]() for name, kind in PageModel.__annotations__.items()}
         vars(self).update({**values, "colour_by": "lane", "label": "value", "zoom": 100, "height": height})
+        vars(self)["tools"] = list(tools)
         self.transport: Callable[[Outgoing], None] | None = None
         self._observers: dict[str, list[Callable[[], object]]] = {}
         self._sync = _Sync()

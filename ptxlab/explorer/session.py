@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
@@ -263,6 +263,7 @@ class PageSession:
         matrices: Mapping[str, ArrayLike | None] | None = None,
         seed: int = 0,
         height: int = 0,
+        tools: Iterable[str] = (),
         operands: Operation | None = None,
         address: int | None = None,
         split: int | None = None,
@@ -274,7 +275,7 @@ class PageSession:
         self.state.history = History()  # the given matrices are the start, which cannot be undone
         if operands is not None:
             self.state.open(product_document(operands))
-        self.page_model = PageModel(height)
+        self.page_model = PageModel(height, tools)
         self._first_view = {name: getattr(self.page_model, name) for name in SHAREABLE}
         self.presenter = presenter = Presenter(self.state, self.page_model, observers or Observers())
         self.page_model.observe(presenter.show_lanes, ["lane", "pinned"])

@@ -16,6 +16,9 @@ from .product_document import GPU, NO_CHIP
 from .state import ExplorerState
 from .transfer_document import PATTERNS, TransferDocument
 
+#: The groups of the menu, which a notebook may ask for on the bar.
+TOOLS = ("fill", "modifiers", "compare", "show", "zoom", "gpu", "quiz", "copy")
+
 #: Controls of how values are shown, by the value of the page that each sets.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "label": {

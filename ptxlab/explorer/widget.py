@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import MAX_PRODUCTS, check_path, write_page
+from .toolbar import TOOLS
 from .trace_data import FoundDifference
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable
@@ -39,6 +40,17 @@ def _pixels(height: int) -> int:
             "as much as the notebook shows at once"
         )
     return pixels
+
+
+def _tools(tools: object) -> list[str]:
+    """The tools that stand on the bar, checked."""
+    names = [tools] if isinstance(tools, str) else tools
+    known = isinstance(names, Iterable) and list(names)
+    unknown = [name for name in known or () if name not in TOOLS]
+    if known is False or unknown:
+        found = unknown[0] if unknown else tools
+        raise PtxlabError(f"tools: found {quoted(found)}; it takes names of {', '.join(TOOLS)}")
+    return known
 
 
 def _hexadecimal(descriptor: int | str) -> str:
@@ -123,6 +135,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         C: ArrayLike | None = None,
         seed: int = 0,
         height: int | None = None,
+        tools: Iterable[str] = (),
         operands: Operation | None = None,
         address: int | None = None,
         split: int | None = None,
@@ -132,6 +145,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             matrices={"A": A, "B": B, "C": C},
             seed=seed,
             height=0 if height is None else _pixels(height),
+            tools=_tools(tools),
             operands=operands,
             address=address,
             split=split,

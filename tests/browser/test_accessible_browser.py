@@ -167,7 +167,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     """Tab reaches header, toolbar, lanes, registers, matrices, stepper and trace, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
     expect(page.locator(".ptx-mnemonic").first).to_have_text(FORMS["sparse"])
-    page.locator(".ptx-header button[tabindex='0']").focus()
+    page.locator(".ptx-change").focus()
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
     for _ in range(150):
         page.keyboard.press("Tab")
@@ -205,7 +205,7 @@ def test_from_the_start_to_an_edited_a_in_ten_keys(book: Any, page: Any) -> None
             " ex.C = np.zeros(ex.C.shape); ex.selection = None"
         )
         expect(page.locator(".ptx-mnemonic").first).to_have_text(name)
-        page.locator(".ptx-header button[tabindex='0']").focus()
+        page.locator(".ptx-change").focus()
         keys = 1  # the Tab that leads into the Explorer
         while page.evaluate(FOCUS)["part"] != "pane A":
             page.keyboard.press("Tab")

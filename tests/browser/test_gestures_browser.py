@@ -81,7 +81,7 @@ def test_buttons_and_keys_zoom_around_the_selected_cell(page: Any, folder: Path)
             for at, size in (("x", "width"), ("y", "height"))
         )
 
-    page.get_by_role("button", name="nearer").click()
+    Shown(page).tool("[aria-label=nearer]").click()
     page.wait_for_function(f"() => {MODEL}.get('zoom') === 125")
     at_rest(page)
     assert screen.rect("A", 9, 8)["width"] > before["width"] and is_held()
@@ -189,7 +189,7 @@ def test_bits_are_easy_to_hit_where_there_is_room(page: Any, folder: Path) -> No
 def test_the_sheet_of_keys(page: Any, folder: Path, key: str) -> None:
     saved(page, folder, F16)
     cell = page.locator("[data-pane=A] .ptx-cell")
-    opener = cell if key == "?" else page.locator(".ptx-help")
+    opener = cell if key == "?" else Shown(page).tool(".ptx-help")
     opener.focus()
     page.keyboard.press("?" if key == "?" else "Enter")
     sheet = page.get_by_role("dialog", name="keys, mouse and touch")
@@ -245,6 +245,7 @@ def test_a_tap_shows_and_a_second_one_edits(phone: Any, folder: Path) -> None:
 def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     phone.goto(saved_page(folder, S4))
     screen = Shown(phone)
+    phone.locator(".ptx-register-tab").tap()
     bit = phone.locator("[data-operand=A] .ptx-bit[data-bit='20']").first
     bit.tap()
     phone.wait_for_selector(".ptx-tooltip.on")
@@ -253,14 +254,15 @@ def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     bit.tap()  # would flip it; a saved page says that it cannot
     phone.wait_for_function("() => document.querySelector('.ptx-problem').innerText !== ''")
     phone.evaluate("() => scrollTo(0, 0)")  # the registers are below
-    cell = screen.rect("A", 4, 0)
+    cell = screen.rect("D", 4, 0)
     phone.touchscreen.tap(cell["x"] - 10, cell["y"] + cell["height"] / 2)
-    expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("row 4 of A is held by"))
+    expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("row 4 of D is held by"))
 
 
 def test_one_finger_scrolls_the_page_and_two_zoom_where_they_are(phone: Any, folder: Path) -> None:
     phone.goto(ptxlab.explore(S4).save_html(folder / "phone.html").as_uri())
     screen = Shown(phone)
+    phone.locator(".ptx-register-tab").tap()
     for part in ("[data-pane=A] .ptx-scroller", ".ptx-lanes", ".ptx-fields >> nth=1", ".ptx-track"):
         box = phone.locator(part).evaluate(
             "(node) => { scrollTo(0, node.getBoundingClientRect().top + scrollY - 600);"
@@ -338,8 +340,42 @@ def test_operands_in_shared_memory_are_coloured(page: Any, folder: Path) -> None
     assert legend(page, "A") == ("", [])
     for row, column, core in ((0, 0, 0), (7, 7, 0), (8, 0, 1), (15, 5, 1), (0, 8, 2), (9, 31, 7)):
         assert_in_colour_of(screen, "B", row, column, core)
-    page.locator("[data-trait=colour_by]").select_option("bank")
+    Shown(page).tool("[data-trait=colour_by]").select_option("bank")
     expect(page.locator("[data-pane=B] .ptx-legend span").first).to_have_text("banks")
     assert legend(page, "B")[1] == [f"{bank}..{bank + 3}" for bank in range(0, 32, 4)]
     for row, column, key in ((0, 0, 0), (0, 1, 1), (3, 7, 7), (8, 0, 0), (5, 12, 4)):
         assert_in_colour_of(screen, "B", row, column, key)
+
+
+def test_the_bar_is_quiet_until_tools_are_used(page: Any, folder: Path) -> None:
+    """Name, play, why and a menu; "/" opens that with a field for commands and places."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(saved_page(folder, "mma.m16n8k16.f32.f16"))
+    shown = Shown(page)
+    on_bar = page.locator(".ptx-toolbar > [data-group]:visible")
+    names = "all => all.map((node) => node.dataset.group)"
+    assert on_bar.evaluate_all(names) == ["play"]
+    shown.click("A", 0, 0)
+    page.keyboard.press("/")
+    more, field = page.locator("[data-tool=more]"), page.locator(".ptx-name")
+    expect(field).to_be_focused()
+    expect(more).to_have_attribute("aria-expanded", "true")
+    page.keyboard.type("colour")
+    expect(page.locator(".ptx-more-box > [data-group]:visible")).to_have_count(1)
+    page.keyboard.press("Enter")
+    colours = page.locator("[data-trait=colour_by]")
+    expect(colours).to_be_focused()
+    colours.select_option("register")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    expect(colours).to_be_focused()  # where it stands now
+    assert on_bar.evaluate_all(names) == ["play", "show"]
+    page.keyboard.press("Escape")
+    shown.click("A", 0, 0)
+    page.keyboard.press("/")
+    page.keyboard.type("lane 7")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 7")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    page.set_viewport_size({"width": 390, "height": 844})
+    tops = page.locator(".ptx-toolbar > :visible").evaluate_all("all => all.map((node) => node.offsetTop)")
+    assert max(tops) - min(tops) < 12

@@ -287,7 +287,7 @@ def test_registers_follow_typing_and_the_selector(book: BareBook, page: Any) -> 
     assert page.locator(".ptx-lane-title b").first.inner_text() == "Lane 5"
     screen.python(f"ex.instruction = {SPARSE!r}; ex.lane = 0")
     expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][7..0]")
-    page.locator("[data-option=selector]").select_option(label="1")
+    Shown(page).tool("[data-option=selector]").select_option(label="1")
     expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 2")
     expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][7..0]")
 
@@ -305,7 +305,7 @@ def test_keys_in_registers_and_the_quiz(book: BareBook, page: Any) -> None:
     assert value.input_value() == before
     page.keyboard.press("ArrowDown")
     assert not value.evaluate("node => node === document.activeElement")
-    page.get_by_role("button", name="Quiz me").click()
+    Shown(page).tool(".ptx-quiz-start").click()
     expect(page.locator(".ptx-quiz")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".ptx-quiz")).to_be_hidden()
@@ -452,7 +452,7 @@ def test_marks_of_the_timeline(page: Any, folder: Path) -> None:
 
 def go_to(page: Any, text: str) -> str:
     """Type a name into the box; what is wrong with it, or nothing."""
-    box = page.locator(".ptx-name")
+    box = Shown(page).tool(".ptx-name")
     enter(box, text)
     at_rest(page)
     return str(page.locator(".ptx-name-problem").inner_text())

@@ -40,8 +40,8 @@ class History(Shown):
         expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
 
     def fill(self, pattern: str) -> None:
-        self.root.locator("[data-tool=pattern]").select_option(pattern)
-        self.root.locator("[data-tool=go]").click()
+        self.tool("[data-tool=pattern]").select_option(pattern)
+        self.tool("[data-tool=go]").click()
         self.can("Undo", True)
 
 

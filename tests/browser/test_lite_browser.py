@@ -13,6 +13,7 @@ from tests.course import SOLUTIONS
 from tests.course.answers import completed
 from tests.sampling import EXHAUSTIVE, some
 from tools import clang, lite, npm
+from tools.jupyter import Shown
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -124,7 +125,7 @@ def edit_explorer(page: Any) -> None:
         page.keyboard.type("7")
         page.keyboard.press("Enter")
         page.wait_for_timeout(500)
-    compare = page.locator(".ptx-explorer [data-tool=against]").first
+    compare = Shown(page).tool("[data-tool=against]")
     assert compare.evaluate("list => list.selectedOptions[0].text") == "none"
     for option, sentence in ((1, "print(ex.against is not None)"), (0, "print(ex.against is None)")):
         compare.select_option(index=option)  # None is neither undefined there nor jsnull here

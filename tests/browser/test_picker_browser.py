@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from ptxlab.explorer.picker import picker_index
 from tests.browser.gestures import enter, press, starting
 from tools.bare_page import BareBook, BarePage
+from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 
@@ -236,8 +237,8 @@ def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page
 
 def test_copy(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
-    page.get_by_role("button", name="copy the mnemonic").click()
-    expect(page.locator(".ptx-copy").first).to_have_text("copied")
+    Shown(page).tool(".ptx-copy-name").click()
+    expect(page.locator(".ptx-copy-name")).to_have_text("copied")
     assert page.evaluate("() => navigator.clipboard.readText()") == DENSE
 
 
@@ -248,7 +249,7 @@ def test_a_saved_page_has_no_picker(picking: Picking, python: Any, page: Any, tm
     try:
         saved.goto(file.as_uri())
         saved.wait_for_selector("[data-pane=A] canvas")
-        assert saved.locator(".ptx-copy").first.inner_text() == "copy"
+        assert saved.locator(".ptx-copy-name").text_content() == "copy name"
         assert saved.locator(".ptx-change").count() == 0 and saved.locator(".ptx-clickable").count() == 0
         saved.locator(".ptx-mnemonic").click()
         assert saved.locator(".ptx-picker").is_hidden()

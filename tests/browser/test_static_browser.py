@@ -111,7 +111,8 @@ def test_saved(saved: Any, page: Any) -> None:
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
     wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
-    page.get_by_role("button", name="nearer").click(click_count=4)
+    Shown(page).tool("[aria-label=nearer]").click()
+    page.get_by_role("button", name="nearer").click(click_count=3)
     page.wait_for_function(
         "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
     )
@@ -478,7 +479,7 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
     ex.quiz(["where D[9][3]", "holds lane 14 d3", "nibble A[9][37]", "metadata E[0] chunk 1", "code B[0][0]"])
     shown = open_page(page, ex, tmp_path / "quiz.html")
     assert background(page, "D", 0, 0) != background(page, "D", 8, 4)
-    page.get_by_role("button", name="Quiz me").click()
+    Shown(page).tool(".ptx-quiz-start").click()
     bar = page.get_by_test_id("quiz")
     bar.get_by_text("Which lane, and which of its registers, holds D[9][3]?").wait_for()
 
@@ -548,7 +549,7 @@ def test_a_masked_cell_shows_no_value(page: Any, tmp_path: Path) -> None:
         ex.A, ex.B = np.eye(16), np.full((16, 8), value)
         ex.quiz(["value D[3][5]"])
         shown = open_page(page, ex, tmp_path / f"{value}.html")
-        page.get_by_role("button", name="Quiz me").click()
+        Shown(page).tool(".ptx-quiz-start").click()
         page.get_by_text("What is D[3][5]?").wait_for()
         at_rest(page)
         looks.append(page.screenshot(clip=shown.rect("D", 3, 5)))

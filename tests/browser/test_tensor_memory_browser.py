@@ -136,7 +136,7 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
 
 def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     screen.python(f"ex.instruction = ptxlab.instruction({TENSOR!r}, m=64, n=32)\nex.C = np.full((64, 32), 7)")
-    mask = page.locator("[data-option=disable_output_lane]")
+    mask = screen.tool("[data-option=disable_output_lane]")
     enter(mask, "0..15")
     screen.reads("D", 3, 5, 7)
     assert "disable-output-lane: it keeps what D held before" in screen.point("D", 3, 5)

@@ -29,7 +29,8 @@ import { Pointing } from "./matrix/pointing.js";
 import { Status } from "./matrix/status.js";
 import { Theme } from "./matrix/colours.js";
 import { Scene } from "./pane/scene.js";
-import { TIMELINE, arrange, scrollers, viewHeight } from "./pane/scene_layout.js";
+import { arrange, scrollers, viewHeight } from "./pane/scene_layout.js";
+import { TIMELINE } from "./pane/scene_plan.js";
 import { Toolbar } from "./toolbar/toolbar.js";
 import { Picker } from "./picker/picker.js";
 import { Header } from "./toolbar/header.js";
@@ -91,7 +92,7 @@ export class App {
     this.differences = new Differences(this);
     this.header = new Header(this, this.root);
     this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
-    this.toolbar = new Toolbar(this, this.root);
+    this.toolbar = new Toolbar(this, this.header.node);
     this.quiz = new Quiz(this, this.root);
     this.root.append(this.scene.stage);
     this.descriptor = new DescriptorEditor(this, this.scene.beside, this.descriptorSource());
@@ -177,6 +178,7 @@ export class App {
     });
     for (const name of ["trace", "tracing"])
       model.on(`change:${name}`, () => {
+        if (name === "tracing") this.layout(); // the sum needs the width of bits beside the scene
         this.tracePanel.update();
         this.timeline.updateFrames();
       });
@@ -343,6 +345,7 @@ export class App {
     this.tracePanel.place();
     this.layoutHeight = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
+    this.scene.follow();
     this.scene.syncScroll();
     this.memory.draw();
     this.tensor.draw();

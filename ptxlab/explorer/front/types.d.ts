@@ -42,6 +42,8 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   refusal: Sent<Refusal>;
   notice: string;
   toolbar: Sent<ToolbarData>;
+  /** Groups of the menu that the author of a notebook wants to stand on the bar. */
+  tools: string[] | undefined;
   picker_index: Sent<PickerIndex> | undefined;
   /** What was typed where an instruction was asked for, and what it may mean. */
   candidates: Sent<{ typed: string; mnemonics: string[] }> | undefined;
@@ -322,8 +324,23 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 
 /** The widths of a column of A and of one of B and D, the heights of a row of A and D and of one of B, in pixels. */
 type CellSize = { columnA: number; columnB: number; rowA: number; rowB: number };
-/** Their widths for condensed digits: all of them, fewer in every cell, and fewer in most. */
-type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "columnA" | "columnB">>;
+/** Their widths for the smallest digits: all of them, fewer in every cell, and fewer in most; of A for single digits. */
+type CellWidths = Record<"full" | "all" | "most", Pick<CellSize, "columnA" | "columnB">> & {
+  code: number | null;
+};
+/** What is written into cells: numbers, rounded ones or codes where those do not fit, or none. */
+type CellText = { label: Label; letters: number; lines: number; kind: "whole" | "rounded" | "code" | "none" };
+/** Lanes and registers beside the scene, with bits or without; below it; behind a tab. */
+type RegisterForm = "bits" | "values" | "below" | "tab";
+/** What a scene is planned for: `scene_plan.js`. */
+type SceneRoom = {
+  width: number;
+  view: number;
+  legend: number;
+  side: number;
+  isExplaining: boolean;
+  mayGrow: boolean;
+};
 /** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
 type Tiers = { tiers: number; aboveA: boolean; isAbove: boolean };
 /** Columns of A and of B, rows of B and of A; pixels between products. */
@@ -338,6 +355,12 @@ type ScenePlan = {
   nearest: CellSize;
   room: Size;
   width: number;
+  height: number;
+  form: RegisterForm;
+  /** Whether the corner has room for the timeline and what is pointed at. */
+  isStage: boolean;
+  /** Cells of A and B where of these a row and a column are seen. */
+  strips?: { A: CellSize; B: CellSize; D?: CellSize };
   /** The matrix that is seen alone: in a low scene, while its memory is shown. */
   only?: Name;
 };
@@ -358,7 +381,7 @@ interface Layer {
 /** A layer whose rows are not in parts needs no `down`. */
 type Plan = Omit<Layer, "down"> & { down?: Along };
 /** M down A and D, N across B and D, K across A, and K down B. */
-type Axis = "m" | "n" | "kOfA" | "kOfB";
+type Axis = "m" | "n" | "kOfA" | "kOfB" | "mOfA" | "nOfB";
 type Ink = {
   text: string;
   faint: string;
@@ -389,12 +412,11 @@ type LayerStyle = {
   size: number;
   /** How many letters fit. */
   letters: number;
+  kind: CellText["kind"];
   /** Whether anything is written; the gap between cells, and before the right edge of one. */
   digits: boolean;
   /** How deep the colours are. */
   deep: number;
-  /** Whether numbers have fewer digits than usual, so that they fit. */
-  isRounded: boolean;
   inset: number;
   pad: number;
   /** The largest value, where cells are pixels that are shaded by magnitude; else 0. */

@@ -116,6 +116,7 @@ export class Selection {
   }
 
   showSelection(focus = false) {
+    this.app.scene.follow();
     this.placeInput(focus);
     this.app.status.update();
     this.pointing.drawMarksSoon();

@@ -5,14 +5,15 @@ import { focusedIn, reducedMotion } from "../common/dom.js";
 import { clamp } from "../common/numbers.js";
 import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
 import { CameraFlight } from "./camera_flight.js";
-import { legibleNearness, showScene } from "./scene_layout.js";
+import { legibleNearness } from "./scene_plan.js";
+import { showScene } from "./scene_layout.js";
 
 // Percent: all of the scene is seen at WHOLE, single bits at NEAREST.
 export const WHOLE = 100;
 const NEAREST = 400;
 export const ZOOM_STEP = 25;
 const PINCH_STEP = 5;
-export const AXES = /** @type {const} */ (["m", "n", "kOfA", "kOfB"]);
+export const AXES = /** @type {const} */ (["m", "n", "kOfA", "kOfB", "mOfA", "nOfB"]);
 
 export class Camera {
   /** @param {Scene} scene */

@@ -1,18 +1,19 @@
-// The corner left of B and above A: what the instruction computes, what colours mean, what is pointed at, and,
-// while the camera is near, a map of the scene.
+// The corner left of B and above A is the stage: what the instruction computes, its timeline, what is pointed at and
+// what colours mean; while the camera is near, a map of the scene. What has no room there stands below the scene.
 
 import { contextOn, fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, make, paint, resizeCanvas, write } from "../common/dom.js";
 import { clamp } from "../common/numbers.js";
 import { legendOf } from "../matrix/colours.js";
-import { holderNoun } from "../matrix/describe.js";
 import { marksNibbles, numbersShown } from "./draw_pane.js";
 
 // The least size of a corner with words; the least heights that must be left in it for what is pointed at, and for
 // a line for every part of that.
 const ROOMY = { width: 200, height: 60 };
-const STATUS_ROOM = 104;
+const STATUS_ROOM = 70;
 const LINES_ROOM = 150;
+// The width that a map leaves for words.
+const BESIDE_MAP = 250;
 const MAP = { width: 132, height: 88 };
 // below the scene, where the corner has no room for a map
 const SMALL_MAP = { width: 104, height: 36 };
@@ -40,20 +41,27 @@ export class Corner {
     });
     this.legendKey = "";
     // measured once
-    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map());
+    this.ends = /** @type {Map<string, { words: number, legend: number }>} */ (new Map());
   }
 
-  /** @param {Size} size */
-  place({ width, height }) {
+  /** @param {Size} size @param {number} top below the upper edge of the scene */
+  place({ width, height }, top = 0) {
     const { node, scene } = this;
-    const { status } = this.scene.app;
+    const { status, timeline, tracePanel } = this.scene.app;
+    const { isStage, width: wide, strips } = scene.plan;
     // the map is beside the words, or instead of them
-    const isNear = !scene.camera.isWhole;
-    const holdsMap = isNear && width >= MAP.width + 8 && height >= MAP.height + 12;
+    const isNear = !scene.camera.isWhole && !strips;
+    const least = isStage ? BESIDE_MAP : 8;
+    const holdsMap = isNear && width >= MAP.width + least && height >= MAP.height + 12;
     const left = holdsMap ? width - MAP.width - 12 : width;
-    node.style.width = `${left}px`;
-    node.style.height = `${height}px`;
+    Object.assign(node.style, { width: `${left}px`, height: `${height}px`, top: `${top}px` });
+    node.style.left = strips ? `${wide - width}px` : "";
     node.hidden = left < ROOMY.width || height < ROOMY.height;
+    node.classList.toggle("ptx-is-stage", isStage);
+    if (isStage !== (timeline.node.parentElement === node)) {
+      if (isStage) this.formula.after(timeline.node);
+      else tracePanel.node.before(timeline.node);
+    }
     this.size = holdsMap || !isNear ? MAP : SMALL_MAP;
     this.map.style.left = holdsMap ? `${node.hidden ? 4 : left}px` : "";
     this.map.style.top = holdsMap ? "6px" : "";
@@ -63,35 +71,39 @@ export class Corner {
     if (this.map.parentElement !== place) place.append(this.map);
   }
 
-  // The legend, and what is pointed at, are in the corner if that has room for all of it, and else below the
+  // What is pointed at, and then the legend, are in the corner if that has room for all of it, and else below the
   // scene.
   /** @param {number} height */
   placeWords(height) {
     const { node, legend, scene } = this;
-    const { status } = this.scene.app;
-    const key = [this.formula.textContent, this.legendKey, node.style.width].join();
+    const { status, timeline } = this.scene.app;
+    const { isStage } = scene.plan;
+    const last = isStage ? timeline.node : this.formula;
+    const key = [isStage, this.formula.textContent, this.legendKey, node.style.width].join();
     if (!node.hidden && !this.ends.has(key)) {
-      this.formula.after(legend);
+      last.after(legend);
       /** @param {HTMLElement} part */
       const endOf = (part) => part.offsetTop + part.offsetHeight;
-      this.ends.set(key, { formula: endOf(this.formula), legend: endOf(legend) });
+      this.ends.set(key, { words: endOf(last), legend: endOf(legend) });
     }
-    const ends = this.ends.get(key) ?? { formula: 0, legend: Infinity };
-    const isRoomy = ends.legend <= height;
-    const end = isRoomy ? ends.legend : ends.formula;
-    const free = node.hidden ? 0 : height - end;
+    const ends = (node.hidden ? null : this.ends.get(key)) ?? { words: Infinity, legend: Infinity };
+    const isTold = ends.words + STATUS_ROOM <= height;
+    const isRoomy = ends.legend + (isTold ? STATUS_ROOM : 0) <= height;
+    const free = height - (isRoomy ? ends.legend : ends.words);
     const above = scene.stage.classList.contains("ptx-narrow") ? scene.node : scene.stage;
     node.classList.toggle("ptx-tight", free < LINES_ROOM);
-    if (free >= STATUS_ROOM) {
+    if (isTold) {
       if (status.node.parentElement !== node) node.append(status.node);
     } else if (status.node.parentElement !== above.parentElement) above.after(status.node);
-    const after = isRoomy ? this.formula : above;
+    const after = isRoomy ? last : above;
     if (after.nextElementSibling !== legend) after.after(legend);
   }
 
-  // The height of the legend, if it is not in the corner.
+  // The height of the legend, and of what is pointed at, if the corner is the stage and has no room for them.
   get heightBelow() {
-    return this.legend.parentElement === this.node ? 0 : this.legend.offsetHeight;
+    const { status } = this.scene.app;
+    const parts = [this.legend, ...(this.scene.plan.isStage ? [status.node] : [])];
+    return parts.reduce((sum, part) => sum + (part.parentElement === this.node ? 0 : part.offsetHeight), 0);
   }
 
   update() {
@@ -193,26 +205,20 @@ export class Corner {
   }
 }
 
-// What numbers on the cells are, where they are not what Show asks for.
+// What is on the cells, where it is not all of what Show asks for.
 /** @param {Scene} scene */
 function numberNotes(scene) {
-  const label = scene.content.display("label");
-  /** @param {"lanes" | "rounded"} what */
-  const namesOf = (what) =>
+  /** @param {CellText["kind"]} kind */
+  const namesOf = (kind) =>
     scene.panes
-      .filter((pane) => numbersShown(pane) === what)
+      .filter((pane) => numbersShown(pane) === kind)
       .map(({ names }) => scene.content.matrices[names[0]].label)
       .join(", ")
       .replace(/, (?=[^,]*$)/, " and ");
-  const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
-  if (lanes)
-    notes.push(
-      `numbers on ${lanes} are ${holderNoun(scene.content.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
-    );
-  if (lanes) notes.push("a faint cell there is 0");
   if (scene.panes.some(marksNibbles)) notes.push("marks: the quarters a nibble keeps");
-  if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
+  if (namesOf("rounded")) notes.push(`${namesOf("rounded")}: rounded to fit; point at a cell for all digits`);
+  if (namesOf("code")) notes.push(`${namesOf("code")}: codes in hexadecimal`);
   return notes;
 }
 

@@ -16,7 +16,6 @@ import {
   cellOfIndex,
   cellText,
   cellsOf,
-  fewestLetters,
   holderOf,
   largest,
   repaintedCells,
@@ -25,6 +24,7 @@ import {
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
+import { BESIDE_DIGITS, MIN_LETTER, cellTextFor } from "./cell_text.js";
 import { filledRange } from "./fill_handle.js";
 
 // How much of the paper's colour is over cells that the timeline does not show;
@@ -35,19 +35,18 @@ const TO_COME = 0.5;
 // colours below this depth are background for text in the page's colour
 const PALE = 0.7;
 // Sizes of digits in pixels. MAX_DIGITS holds while the camera sees all; nearer, digits grow with their cells.
-const MIN_DIGITS = 12.75;
+const MIN_DIGITS = SMALLEST_TEXT;
 const MAX_DIGITS = 15;
-// the height of a line of digits, which have no descenders
-export const MIN_ROW = 13.5;
-// the width of a digit that is condensed to fit
-export const MIN_LETTER = SMALLEST_TEXT * LETTER;
-// Room beside digits in pixels: BEFORE_DIGITS keeps them apart from those of the cell before, AFTER_DIGITS from the
-// edge of their own; both and the gap between cells are BESIDE_DIGITS.
-export const BESIDE_DIGITS = 4;
+// Digits grow only as long as this part of one stands free beside them: those of neighbours do not touch.
+const FREE = 0.8;
+// Room beside digits in pixels, from the cell before and from the edge of their own.
 const BEFORE_DIGITS = 2;
 // of brackets around cells at the edges of a pane
 const BESIDE_MARKS = 6;
 const AFTER_DIGITS = 1;
+// how strong the colour of a zero is, and that of a cell that is not stored
+const ZERO = 0.35;
+const NOT_STORED = 0.22;
 // the size of a lane's number, and the least height of a block of cells that has one
 export const LANE_NUMBER = 11;
 // from this number on, small cells are drawn as a picture
@@ -148,37 +147,30 @@ function looksTheSame(pane, layer, before, matrix) {
   );
 }
 
-// How the cells of a layer are drawn: what is written into them, how large, and with how much space around
-// it. A number that is too long is written in fewer letters. Where most are, or digits would be too small, they
-// are left out, and lanes are numbered instead.
+// How the cells of a layer are drawn: what is written into them, how large, and with how much space around it.
 /** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
 function layerStyle({ content, scene }, layer) {
   const matrix = content.matrices[layer.name];
   const { width } = layer;
   const high = layer.down.size;
-  let label = content.display("label");
-  let { letters: most, lines } = content.labelSize(matrix);
-  const room = Math.floor((width - BESIDE_DIGITS) / MIN_LETTER);
-  const isHigh = () => high >= lines * MIN_ROW;
-  if (layer.name === "E" && label !== "value" && (most > room || !isHigh()))
-    [label, most, lines] = ["value", 4, 1];
-  const isShort = most > room && label === "value" && isHigh() && room >= fewestLetters(matrix).most;
-  if (isShort) most = room;
-  const digits = isHigh() && most <= room;
-  const fitting = Math.min((high - 4) / lines, (width - BESIDE_DIGITS) / most / LETTER);
+  const { label, letters, lines, kind } = cellTextFor(content, matrix, width, high);
+  const digits = kind !== "none";
+  const fitting = Math.min((high - 4) / lines, (width - BESIDE_DIGITS) / (letters + FREE) / LETTER);
   const size = clamp(fitting, MIN_DIGITS, MAX_DIGITS + 5 * scene.camera.nearness);
   const inset = insetOf(width, high);
-  const pad = Math.max(AFTER_DIGITS, (width - inset - most * size * LETTER) / 2);
+  const pad = Math.max(AFTER_DIGITS, (width - inset - letters * size * LETTER) / 2);
   const isShaded = !digits && !isTinted(content, matrix) && content.display("colour_by") !== "value";
   const grey = isShaded ? largest(matrix) : 0;
+  // sums so far may be longer than the last
+  const room = Math.floor((width - BESIDE_DIGITS) / MIN_LETTER);
   return {
     label,
     lines,
     high,
     size,
-    letters: matrix.whole ? Math.max(most, room) : most, // sums so far may be longer than the last
+    letters: matrix.whole ? Math.max(letters, room) : letters,
+    kind,
     digits,
-    isRounded: digits && isShort,
     inset,
     pad,
     grey,
@@ -187,17 +179,12 @@ function layerStyle({ content, scene }, layer) {
   };
 }
 
-// What the numbers on the cells of a pane are, where they are not all of what they should show.
-/** @param {Pane} pane @returns {"" | "lanes" | "rounded"} */
+// What the cells of a pane show of what they should: all of it if "whole", or if the question does not arise.
+/** @param {Pane} pane @returns {CellText["kind"]} */
 export function numbersShown(pane) {
-  const { layers, content } = pane;
-  const [layer] = layers;
-  if (!layer || pane.isFolded || content.quiz.open) return "";
-  const matrix = content.matrices[layer.name];
-  const { digits, isRounded } = layerStyle(pane, layer);
-  if (digits) return isRounded ? "rounded" : "";
-  if (!numbersLanes(content, matrix) || content.display("label") === "lane") return "";
-  return fitsLaneNumbers(content, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
+  const [layer] = pane.layers;
+  if (!layer || pane.isFolded || pane.content.quiz.open) return "whole";
+  return layerStyle(pane, layer).kind;
 }
 
 // Whether nibbles are drawn as marks.
@@ -254,8 +241,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     if (digits) {
       const isGhost = countsAsZero(content, matrix, index);
       const plain = isGhost ? ink.faint : ink.text;
-      const isPlain = isGhost || inlaid || style.deep < PALE;
-      setFont(context, font, !colour && isPlain ? plain : text, "right");
+      setFont(context, font, !colour && (opacity(index) < PALE || inlaid) ? plain : text, "right");
       if (bits && !content.quiz.open) drawBits(content, context, matrix, index, place, bits);
       else {
         const lines = cellLines(content.matrices, matrix, index, style.label, style.letters);
@@ -283,15 +269,15 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     numberLanes(pane, context, below);
 }
 
-// How strong the colour of a cell is: pale for what is not stored and, where values are shown, for zeros.
+// How strong the colour of a cell is: pale for what is not stored and, unless lanes are shown, for zeros.
 /** @param {Content} content @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
-function opacityIn(content, matrix, { grey, digits, deep }) {
+function opacityIn(content, matrix, { grey, deep }) {
   const inlaid = isInlaid(matrix.name);
-  const fades = !digits && !inlaid && content.display("label") !== "lane";
+  const fades = !inlaid && content.display("label") !== "lane";
   return (index) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
-    if (matrix.unknown || countsAsZero(content, matrix, index)) return 0.22;
-    if (fades && matrix.values[index] === 0) return 0.5 * deep;
+    if (matrix.unknown || countsAsZero(content, matrix, index)) return NOT_STORED;
+    if (fades && matrix.values[index] === 0) return ZERO * deep;
     return inlaid ? 0.4 : deep;
   };
 }
@@ -368,10 +354,10 @@ function joinedCells(content, layer) {
 function numberLanes(pane, context, layer) {
   const { content, theme } = pane;
   const matrix = content.matrices[layer.name];
-  if (!numbersLanes(content, matrix)) return;
+  if (!matrix.lane || matrix.place || content.quiz.open) return;
   const paint = content.painter(matrix);
   const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
-  const isNumbered = fitsLaneNumbers(content, layer, blocks);
+  const isNumbered = numbersLanes(content, matrix) && fitsLaneNumbers(content, layer, blocks);
   for (const block of isNumbered ? blocks : []) {
     const { row, column, lane } = block;
     const text = String(lane);
@@ -392,12 +378,10 @@ function numberLanes(pane, context, layer) {
   if (!isNumbered && content.instruction.lanes > 32) nameWarps(pane, context, layer);
 }
 
-// Whether lanes are numbered on a matrix whose cells are too small for digits.
+// Whether lanes, which were asked for, are numbered on a matrix whose cells are too small for their elements.
 /** @param {Content} content @param {Matrix} matrix */
-function numbersLanes(content, { lane, place }) {
-  const by = content.display("colour_by");
-  return Boolean(lane) && !place && !content.quiz.open && by !== "value" && by !== "nothing";
-}
+const numbersLanes = (content, { lane, place }) =>
+  Boolean(lane) && !place && content.display("label") === "lane";
 
 // The size of a block on the screen; null if the number of its lane does not fit.
 /** @param {Layer} layer @param {LaneBlock} block @returns {Size | null} */

@@ -165,10 +165,13 @@ export function drawEdges(pane, context) {
   const { x: scrollLeft, y: scrollTop } = pane.at;
   const { width, height, total, theme } = pane;
   const [left, top] = [GUTTER.left, GUTTER.top];
-  const above = pane.rowsIn(scrollTop);
-  const below = pane.rowsIn(total.height - height - scrollTop);
+  const [layer] = pane.layers;
+  // no row or column fades where only one is seen
+  const above = height < 1.5 * layer.down.size ? 0 : pane.rowsIn(scrollTop);
+  const below = height < 1.5 * layer.down.size ? 0 : pane.rowsIn(total.height - height - scrollTop);
   /** @param {number} pixels */
-  const columns = (pixels) => Math.round((pixels / pane.layers[0].period) * pane.layers[0].per);
+  const columns = (pixels) =>
+    width < 1.5 * layer.width ? 0 : Math.round((pixels / layer.period) * layer.per);
   const before = columns(scrollLeft);
   const after = columns(total.width - width - scrollLeft);
   /** @param {number} right @param {number} down */
@@ -204,6 +207,7 @@ export function drawEdges(pane, context) {
   const more = (count) => (isShort ? count : `${count} more`);
   if (below > 0) drawText(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
   if (above > 0) drawText(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
+  if (height < 1.5 * layer.down.size) return; // they would cover the cells
   if (after > 0) drawText(`${more(after)} ▸`, left + width, top + height - 6, "right");
   if (before > 0) drawText(`◂ ${more(before)}`, left, top + height - 6, "left");
 }

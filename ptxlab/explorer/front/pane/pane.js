@@ -6,7 +6,6 @@ import { editText, indexOfCell } from "../matrix/matrix.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { CanvasGrid } from "../common/canvas_grid.js";
-import { holderNoun } from "../matrix/describe.js";
 import { drawPane, drawPaneMarks, numbersShown } from "./draw_pane.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
@@ -35,8 +34,8 @@ function lengthOf(caption) {
 }
 
 export class Pane extends CanvasGrid {
-  /** @param {App} app @param {Scene} scene @param {Name[]} names @param {Axis[]} axes */
-  constructor(app, scene, names, axes) {
+  /** @param {App} app @param {Scene} scene @param {Name[]} names */
+  constructor(app, scene, names) {
     super(app, {
       head: GUTTER,
       frame: "ptx-frame",
@@ -46,7 +45,6 @@ export class Pane extends CanvasGrid {
     });
     this.scene = scene;
     this.names = names;
-    this.axes = axes;
     this.layers = /** @type {Layer[]} */ ([]);
     this.row = 0;
     this.total = { width: 0, height: 0 };
@@ -104,6 +102,10 @@ export class Pane extends CanvasGrid {
     this.updateCaption();
   }
 
+  get axes() {
+    return this.scene.axesOf(this);
+  }
+
   // Whether another matrix is seen alone.
   get isAside() {
     const { only } = this.scene.plan;
@@ -159,7 +161,6 @@ export class Pane extends CanvasGrid {
       this.caption.append(app.differences.node);
       app.differences.update();
     }
-    if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     if (main?.name === "C" && !this.isAside) this.addFold();
     if (main && content.isUnfolded(main.name)) this.addMemory(main, hadFocus);
     if (main && !this.isFolded) {
@@ -184,7 +185,7 @@ export class Pane extends CanvasGrid {
   // without them is measured once.
   fitCaption() {
     const { app, caption } = this;
-    const key = [caption.textContent, app.tracePanel.ask.hidden, app.differences.search.hidden].join();
+    const key = [caption.textContent, app.differences.search.hidden].join();
     const lengths = this.captionLengths.get(key) ?? [];
     this.captionLengths.set(key, lengths);
     for (let count = 0; count <= SHORTER.length; count += 1) {
@@ -251,20 +252,20 @@ export class Pane extends CanvasGrid {
       paint(make("span", "ptx-key", node, { title, text }), this.theme.colours[tint]);
   }
 
-  // Where numbers are not what Show asks for, the caption says so; pressed, the camera comes near enough.
+  // Where cells have no room for what Show asks for, the caption says so; pressed, the camera comes near enough.
   addNumbers() {
     const { content, scene } = this;
-    const numbers = numbersShown(this);
-    if (!numbers) return;
+    const shown = numbersShown(this);
+    if (shown === "whole") return;
     const label = content.display("label");
     const what = label === "value" ? "values" : label;
-    const text = numbers === "lanes" ? `numbers are ${holderNoun(content.instruction)}s` : "rounded to fit";
+    const [text, title] = {
+      none: [`show ${what}`, `The cells are too small for ${what}: come nearer`],
+      rounded: ["rounded", "Rounded to fit: come nearer for all digits"],
+      code: ["hex", "Codes of four bits, as the cells are too narrow for values: come nearer for these"],
+    }[shown];
     const zoomIn = () => scene.zoomTo(scene.camera.legible, null);
-    const button = makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, {
-      tabindex: "-1",
-      title: `The cells are too small for ${numbers === "lanes" ? what : "all digits"}: zoom in`,
-    });
-    make("span", "", button, { text: numbers === "lanes" ? `: zoom in for ${what}` : ": zoom in" });
+    makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, { tabindex: "-1", title });
   }
 
   /** @param {Name | undefined} name */

@@ -3,6 +3,7 @@
 
 import { make } from "../common/dom.js";
 import { clamp } from "../common/numbers.js";
+import { relatedCells } from "../matrix/describe.js";
 import { AXES, Camera, WHOLE } from "./camera.js";
 import { Corner } from "./corner.js";
 import { FADE } from "./edges.js";
@@ -13,6 +14,9 @@ import { Pane } from "./pane.js";
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] };
 /** @type {Record<string, Axis[]>} */
 const AXES_OF = { A: ["kOfA", "m"], stored: ["kOfA", "m"], B: ["n", "kOfB"], D: ["n", "m"], C: ["n", "m"] };
+// Where a row of A and a column of B are seen, these scroll by themselves.
+/** @type {Record<string, Axis[]>} */
+const AXES_OF_STRIPS = { ...AXES_OF, A: ["kOfA", "mOfA"], stored: ["kOfA", "mOfA"], B: ["nOfB", "kOfB"] };
 
 export class Scene {
   /** @param {App} app */
@@ -21,7 +25,7 @@ export class Scene {
     this.content = app.content;
     this.theme = app.theme;
     this.panes = /** @type {Pane[]} */ ([]);
-    this.scroll = { m: 0, n: 0, kOfA: 0, kOfB: 0 };
+    this.scroll = { m: 0, n: 0, kOfA: 0, kOfB: 0, mOfA: 0, nOfB: 0 };
     // for every zoom
     this.plan = /** @type {ScenePlan} */ ({});
     this.camera = new Camera(this);
@@ -36,14 +40,41 @@ export class Scene {
   build(shown) {
     for (const pane of this.panes) pane.node.remove();
     this.app.pointing.forget();
-    this.panes = shown.map(
-      (name) => new Pane(this.app, this, [name, ...(INSIDE[name] ?? [])], AXES_OF[name]),
-    );
+    this.panes = shown.map((name) => new Pane(this.app, this, [name, ...(INSIDE[name] ?? [])]));
+    // A is reached before the timeline on the stage
+    if (this.node.lastElementChild !== this.corner.node) this.node.append(this.corner.node);
   }
 
   /** @param {Name} name */
   paneOf(name) {
     return this.panes.find((pane) => pane.has(name));
+  }
+
+  // The pane whose first matrix this is.
+  /** @param {Name} name */
+  paneNamed(name) {
+    return this.panes.find(({ names }) => names[0] === name);
+  }
+
+  // The axes along which a pane scrolls with others.
+  /** @param {Pane} pane */
+  axesOf({ names: [name] }) {
+    return (this.plan.strips ? AXES_OF_STRIPS : AXES_OF)[name];
+  }
+
+  // Where of A and B a row and a column are seen, these are the ones of the selected cell.
+  follow() {
+    const { mark } = this.app.selection;
+    const { matrices, instruction } = this.content;
+    if (!this.plan.strips || !mark) return;
+    const marks = mark.name === "D" || mark.name === "C" ? relatedCells(matrices, instruction, mark) : [mark];
+    for (const { name, row, column } of marks) {
+      const pane = this.paneOf(name);
+      if (pane?.names[0] === "B") this.scroll.nOfB = pane.rect(name, row, column).x;
+      else if (pane?.names[0] === "A" || pane?.names[0] === "stored")
+        this.scroll.mOfA = pane.rect(name, row, column).y;
+    }
+    this.syncScroll();
   }
 
   // Where a cell is on the page.
@@ -85,7 +116,7 @@ export class Scene {
   /** @param {"kOfA" | "kOfB"} leading */
   scrollBothAlongK(leading) {
     /** @param {Name} name */
-    const find = (name) => /** @type {Pane} */ (this.panes.find((pane) => pane.names[0] === name));
+    const find = (name) => /** @type {Pane} */ (this.paneNamed(name));
     const [A, B] = [find("A"), find("B")];
     const [wide, high] = [A.total.width, B.total.height];
     if (leading === "kOfA")
@@ -104,7 +135,8 @@ export class Scene {
       /** @param {Axis} axis @param {number} start @param {number} end @param {number} view @param {number} most */
       const revealAlong = (axis, start, end, view, most) => {
         if (most <= 1) return;
-        this.scroll[axis] = clamp(clamp(this.scroll[axis], end - view + FADE, start - FADE), 0, most);
+        const margin = clamp((view - (end - start)) / 2, 0, FADE);
+        this.scroll[axis] = clamp(clamp(this.scroll[axis], end - view + margin, start - margin), 0, most);
       };
       revealAlong(pane.axes[0], x, x + width, pane.width, pane.farthest.x);
       revealAlong(pane.axes[1], y, y + height, pane.height, pane.farthest.y);

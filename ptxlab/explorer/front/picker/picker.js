@@ -164,20 +164,18 @@ export class Picker {
     else this.open();
   }
 
-  // "/" or Ctrl+K, wherever the focus is in the Explorer, unless text is being typed: a cell or a register's
-  // field that is merely chosen takes them too.
+  // Ctrl+K, wherever the focus is in the Explorer, unless text is being typed: a cell or a register's field that is
+  // merely chosen takes it, too.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
-    const { key } = event;
     const target = /** @type {Element} */ (event.target);
-    const command =
-      (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
-    const slash = key === "/" && !hasModifier(event);
+    const isCommand =
+      (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
     const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
     const idle =
       target.matches(".ptx-cell:not(.editing)") ||
       (target.matches(".ptx-register input") && !isEditingText(target));
-    if (event.defaultPrevented || !(command || slash) || (box && !idle)) return;
+    if (event.defaultPrevented || !isCommand || (box && !idle)) return;
     event.preventDefault();
     this.open();
   }

@@ -62,10 +62,9 @@ export class Quiz {
     // whether this view began the quiz, and so takes the focus
     this.began = false;
     const start = () => this.send({ type: "start_quiz" });
-    this.start = makeButton(null, "ptx-copy ptx-quiz-start", "Quiz me", start, {
+    this.start = makeButton(null, "ptx-tool ptx-quiz-start", "Quiz me", start, {
       title: "Answer questions about this instruction: where cells are, what lanes hold",
     });
-    app.header.fullScreen.before(this.start);
     this.node = makeSection(parent, "ptx-quiz", "quiz", "quiz");
     this.node.hidden = true;
     const line = make("div", "ptx-quiz-line", this.node);

@@ -31,10 +31,31 @@ export class Panel {
     this.lit = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
+    // on a phone they are behind this
+    this.tab = makeButton(null, "ptx-register-tab", "", () => this.setOpen(!this.isOpen));
+    parent.before(this.tab);
+    this.setOpen(false);
     this.registers = make("div", "ptx-registers", this.node);
   }
 
+  get isOpen() {
+    return this.tab.getAttribute("aria-expanded") === "true";
+  }
+
+  /** @param {boolean} open */
+  setOpen(open) {
+    this.tab.setAttribute("aria-expanded", String(open));
+    this.nameTab();
+  }
+
+  nameTab() {
+    const { instruction, lane } = this.content;
+    const what = instruction.tensor ? "Descriptor" : `Registers of ${holderNoun(instruction)} ${lane}`;
+    write(this.tab, `${this.isOpen ? "▾" : "▸"} ${what}`);
+  }
+
   update() {
+    this.nameTab();
     this.node.hidden = Boolean(this.content.instruction.tensor);
     if (this.node.hidden) return;
     this.lanes.update();

@@ -110,15 +110,25 @@ export class TensorControls {
     return kind === "bits" ? colours : [...colours, ["value", "value"]];
   }
 
-  // Operands by name, or blocks of K, in their colours; other colours need no legend.
+  // Operands by name, blocks of K, or lanes of registers, in their colours; other colours need no legend.
   showLegend() {
     const { view } = this;
+    const { transfer } = view.content.instruction;
     this.legend.replaceChildren();
     if (view.colour === "scale") this.showScaleLegend();
+    const noun = transfer && view.content.matrices[transfer.by].axes?.[0];
+    if (noun === "lane" && view.colour === "row") this.showLaneLegend();
     if (view.colour !== "operand") return;
     Object.entries(view.tensor.places).forEach(([name, { text, source }], index) => {
       this.addKey(name, `${text}; ${source}`, operandColour(view, index));
     });
+  }
+
+  // Four lanes have one hue, in four shades.
+  showLaneLegend() {
+    for (const lane of [12, 13, 14, 15])
+      this.addKey(String(lane), `lane ${lane}`, this.view.theme.colours[lane]);
+    make("span", "", this.legend, { text: "hue: lane // 4, shade: % 4" });
   }
 
   // The blocks of K that share a scale.

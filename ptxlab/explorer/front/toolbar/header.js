@@ -1,8 +1,7 @@
-// The mnemonic, a button that copies it, and one that opens the picker.
+// The mnemonic and the button that opens the picker; the field for commands and places, which the menu has.
 
 import { attribute, copyText, make, makeButton, makeTextInput, write } from "../common/dom.js";
 import { appendBreakable } from "../picker/search.js";
-import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { MATRICES, cellOfIndex, cellsOf } from "../matrix/matrix.js";
 import { holderNoun } from "../matrix/describe.js";
 
@@ -14,7 +13,7 @@ export class Header {
     this.text = make("code", "ptx-mnemonic", this.node);
     this.shape = make("code", "ptx-shape", this.node);
     this.shape.hidden = true;
-    this.button = makeButton(this.node, "ptx-copy", "copy", () => this.copy(), {
+    this.button = makeButton(null, "ptx-tool ptx-copy-name", "copy name", () => this.copy(), {
       "aria-label": "copy the mnemonic",
       "aria-live": "polite",
       title: "Copy the mnemonic",
@@ -22,14 +21,12 @@ export class Header {
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
-    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.help.open(), {
+    this.helpButton = makeButton(null, "ptx-tool ptx-help", "Keys (?)", () => app.help.open(), {
       "aria-haspopup": "dialog",
       title: "Keys, mouse and touch (?)",
       "aria-label": "keys, mouse and touch",
     });
-    this.nameBox = new NameBox(app, this.node);
-    this.updateStops = roveTabindex(this.node, "button:not(.ptx-name-box *)", nextInBar);
-    this.updateStops();
+    this.nameBox = new NameBox(app);
   }
 
   // Shown where the page may use the full screen.
@@ -37,7 +34,7 @@ export class Header {
     const { root } = this.app;
     const isFull = () => document.fullscreenElement === root;
     const toggle = () => (isFull() ? document.exitFullscreen() : root.requestFullscreen());
-    const button = makeButton(this.node, "ptx-copy ptx-full-screen", "⤢", toggle, {
+    const button = makeButton(null, "ptx-tool ptx-full-screen", "Full screen", toggle, {
       "aria-pressed": false,
       title: "Full screen (Escape to leave)",
       "aria-label": "full screen",
@@ -56,10 +53,9 @@ export class Header {
     this.change = makeButton(null, "ptx-copy ptx-change", "change", () => picker.toggle(), {
       "aria-expanded": false,
       "aria-controls": id,
-      title: "Choose another instruction (/)",
+      title: "Choose another instruction (Ctrl+K)",
     });
-    this.fullScreen.before(this.change);
-    this.updateStops();
+    this.shape.after(this.change);
     this.text.classList.add("ptx-clickable");
     this.text.title = "Choose another instruction";
     this.text.addEventListener("click", () => {
@@ -89,12 +85,12 @@ export class Header {
     if (done) showOnButton("copied", "copied");
     else showOnButton("press Ctrl+C", "the mnemonic is selected: press Ctrl+C");
     window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => showOnButton("copy", "copy the mnemonic"), 1600);
+    this.timer = window.setTimeout(() => showOnButton("copy name", "copy the mnemonic"), 1600);
   }
 }
 
-// A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14
-// d3", "E[9] chunk 4", in any case and spacing.
+// A field that takes a command, or the name of a cell, a row, a lane or an element, and goes there: "D[40][200]",
+// "lane 14 d3", "E[9] chunk 4", in any case and spacing.
 
 const EXAMPLES = "write a cell such as D[3][5], a row such as A[9], or a lane such as lane 14 or lane 14 d3";
 const LANE = /^(?:warp\s*(\d+)\W*lane|lane|thread)\s*(-?\d+)(?:\W*([a-z]+)\W*(\d+)\W*)?$/;
@@ -108,37 +104,61 @@ const CELL = new RegExp(
 const ALIASES = { "compressed a": "stored", stored: "stored", metadata: "E" };
 
 class NameBox {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
+  /** @param {App} app */
+  constructor(app) {
     this.app = app;
     this.content = app.content;
     this.selection = app.selection;
     this.scene = app.scene;
-    this.problem = app.problem;
-    this.node = make("span", "ptx-name-box", parent);
+    this.node = make("span", "ptx-name-box", null);
     this.input = makeTextInput(this.node, "ptx-name", {
-      placeholder: "go to D[3][5]",
-      "aria-label": "go to a cell, a row, a lane or an element",
+      placeholder: "a command, or D[3][5]",
+      "aria-label": "a command, or a cell, a row, a lane or an element to go to",
       title:
-        "Type a place and press Enter: D[3][5], A[9], lane 14, lane 14 d3, d3 (of the chosen lane), E[9] chunk 4",
+        "Type a command, or a place, and press Enter: D[3][5], A[9], lane 14, lane 14 d3, d3 (of the chosen lane), E[9] chunk 4",
     });
     this.problem = make("span", "ptx-name-problem", this.node, { role: "alert" });
     this.input.addEventListener("focus", () => this.input.select());
-    this.input.addEventListener("input", () => this.report(""));
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "?" || this.input.value) event.stopPropagation();
-      if (event.key === "Enter") this.goToPlace();
-      if (event.key !== "Escape") return;
-      this.input.value = "";
+    this.input.addEventListener("input", () => {
       this.report("");
+      app.toolbar.filter(this.isPlace() ? "" : this.input.value);
     });
+    this.input.addEventListener("keydown", (event) => {
+      const leaves = event.key === "Escape" && !this.input.value;
+      if (!leaves && (event.key !== "?" || this.input.value)) event.stopPropagation();
+      if (event.key === "Enter") {
+        event.preventDefault(); // the focus goes to a button, which would take the same key
+        this.perform();
+      }
+      if (event.key === "Escape") this.clear();
+    });
+  }
+
+  clear() {
+    this.input.value = "";
+    this.report("");
+    this.app.toolbar.filter("");
+  }
+
+  isPlace() {
+    const { content, input } = this;
+    return Boolean(content.matrices.D) && !placeNamed(content, input.value).problem;
+  }
+
+  // Goes to the place, or does what the words say.
+  perform() {
+    const text = this.input.value;
+    if (!text.trim()) return;
+    if (!this.isPlace() && !/[[\d]/.test(text) && this.app.toolbar.perform(text)) return;
+    this.goToPlace();
+    if (this.input.getAttribute("aria-invalid") !== "true") this.app.toolbar.setOpen(false);
   }
 
   // Suggests a name that this instruction has.
   suggest() {
     const { D, A } = this.content.matrices;
     const named = this.content.instruction.transfer ? `${(A ?? D).label}[3][1]` : "D[3][5]";
-    this.input.placeholder = `go to ${named}`;
+    this.input.placeholder = `a command, or ${named}`;
   }
 
   /** @param {string} sentence */

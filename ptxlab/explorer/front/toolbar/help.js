@@ -5,12 +5,12 @@ import { focusOn, focusedIn, make, makeButton } from "../common/dom.js";
 // A part of the sheet begins with its title; then, indented, what one does and what that does.
 const SHEET = `\
 Everywhere
-  Tab, Shift+Tab | next or previous part: header, toolbar, A, B, D, lanes, registers
+  Tab, Shift+Tab | next or previous part: name, bar, A, B, D, lanes, registers
   Arrow keys | move inside a part
   Ctrl+Z, Ctrl+Shift+Z | undo, redo
   Alt++, Alt+-, Alt+0 | zoom in, down to single bits; zoom out; show all of it
   F8, Shift+F8 | next, previous cell where two chips differ
-  / or Ctrl+K | choose another instruction
+  /, Ctrl+K | the menu: type a command or a place, as lane 14 d3; another instruction
   Escape | discard what is typed; dismiss a message; leave the Explorer
   Shift+Enter, Ctrl+S | as in the notebook: run its cell, save it
   ? | show this help
@@ -27,9 +27,7 @@ In registers
   Arrow keys | from the hexadecimal number to the bits and the values
   Space, 0, 1 | on a bit: flip it, clear it, set it
   Type, Enter | on a number: change it
-  F2 | put the caret into the text
 On lanes
-  Arrow keys | choose a lane
   Space, or “pin” | keep its registers in view beside those of the next lane you choose
   F, or “fly” | its registers fly to their cells and back; F again or Escape stops them
 In shared memory
@@ -64,11 +62,11 @@ What it shows
   Group, thread | lanes 4g to 4g + 3 are group g; thread t is the lane's place in it
   d1 | element 1 of D in a lane's registers; a, b, c and e likewise
   Blue, orange, white bits | sign, exponent, fraction
+  Pale cell, hexadecimal digit | a zero; the code of four bits whose value has no room
   Wavefront | the words that shared memory gives or takes at once
 Touch
   Tap a cell or a bit | select it, and see what pointing shows
   Tap it again | edit the cell, flip the bit
-  Swipe | scroll
   Pinch | zoom in or out, between the fingers`;
 
 export class HelpSheet {

@@ -1,13 +1,26 @@
-// The toolbar above the matrices: undo, fills, what is shown and how, the chip
-// that computes D, and exports. Python sends what can be chosen (`toolbar`);
-// choices go back as messages, or as traits if they only change the display.
+// The bar above the matrices: undo, play and why, and a menu with everything else: fills, what is shown and how, the
+// chips, copies. What was used, or what the author of a notebook asked for, stands on the bar. The menu begins with a
+// field for commands and places. Python sends what can be chosen (`toolbar`); choices go back as messages, or as traits
+// if they only change the display.
 
-import { afterPaint, copyText, make, makeButton, write } from "../common/dom.js";
+import {
+  afterPaint,
+  copyText,
+  focusOn,
+  focusedIn,
+  hasModifier,
+  make,
+  makeButton,
+  write,
+} from "../common/dom.js";
 import { Controls } from "../common/controls.js";
 import { holderNoun } from "../matrix/describe.js";
-import { STACKED } from "../pane/scene_layout.js";
 import { WHOLE } from "../pane/camera.js";
-import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+import { isEditingText, roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+
+// What always stands on the bar.
+const ALWAYS = ["edit", "play"];
+const COMMANDS = "button, select, input:not(.ptx-name)";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
@@ -34,74 +47,145 @@ export class Toolbar {
     this.updates = /** @type {((toolbar: ToolbarData) => void)[]} */ ([]);
     this.target = /** @type {Name} */ ("A");
     this.pattern = "random";
-    this.exportGroup = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
     // in the order in which they keep their place
     this.groups = /** @type {HTMLElement[]} */ ([]);
+    // the names of those that were used
+    this.used = /** @type {Set<string>} */ (new Set());
     this.more = this.makeMore();
     this.updateStops = roveTabindex(this.node, "button, select", nextInBar);
-    this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
+    this.notice = make("div", "ptx-notice", app.root, { role: "status", "data-testid": "notice" });
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
   }
 
-  // The groups that do not fit into one line are in a box that a button opens.
+  // The menu: groups that are not on the bar, below the field for commands and places.
   makeMore() {
     const place = make("div", "ptx-more", null);
-    /** @param {boolean} open */
-    const setOpen = (open) => {
-      box.hidden = !open;
-      button.setAttribute("aria-expanded", String(open));
-      this.updateStops();
-    };
-    const button = makeButton(place, "ptx-tool", "More ▾", () => setOpen(Boolean(box.hidden)), {
+    const button = makeButton(place, "ptx-tool", "Menu ▾", () => this.setOpen(Boolean(box.hidden)), {
       "aria-expanded": false,
-      title: "More tools",
+      title: "All tools, and a field for commands and places (/)",
       "data-tool": "more",
     });
-    const box = make("div", "ptx-more-box", place);
+    const box = make("div", "ptx-more-box", place, { role: "group", "aria-label": "all tools" });
     box.hidden = true;
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || box.hidden) return;
       event.stopPropagation();
-      setOpen(false);
-      button.focus();
+      this.setOpen(false);
+      focusOn(button);
+    });
+    box.addEventListener("change", ({ target }) => this.use(/** @type {HTMLElement} */ (target)));
+    box.addEventListener("click", ({ target }) => {
+      const pressed = /** @type {Element} */ (target).closest("button");
+      if (pressed) this.use(pressed);
     });
     this.app.root.addEventListener("pointerdown", (event) => {
-      if (!place.contains(/** @type {Node} */ (event.target))) setOpen(false);
+      if (!place.contains(/** @type {Node} */ (event.target))) this.setOpen(false);
     });
-    return { place, box };
+    return { place, box, button };
   }
 
-  // One line: what does not fit goes into the box, the last group first.
+  // What is used in the menu comes to the bar, and the menu closes; where there is no room, some of it stays open.
+  /** @param {HTMLElement} control */
+  use(control) {
+    const name = control.closest("[data-group]")?.getAttribute("data-group");
+    if (name && name !== "page") this.used.add(name);
+    this.fit();
+    const stays = control.matches("select, input, .ptx-zoom button, [data-group=copy] button");
+    if (!stays || !this.more.box.contains(control)) this.setOpen(false);
+  }
+
+  /** @param {boolean} open */
+  setOpen(open) {
+    const { box, button } = this.more;
+    if (box.hidden === !open) return;
+    const focused = /** @type {HTMLElement | null} */ (focusedIn(box));
+    box.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    this.app.header.nameBox.clear();
+    this.filter("");
+    if (!open && focused) focusOn(focused.closest("[hidden]") ? button : focused);
+    this.updateStops();
+  }
+
+  // "/" wherever the focus is in the Explorer, unless text is being typed: a cell or a register's field that is merely
+  // chosen takes it, too.
+  /** @param {KeyboardEvent} event */
+  shortcut(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    const isField = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
+    const isIdle =
+      target.matches(".ptx-cell:not(.editing)") ||
+      (target.matches(".ptx-register input") && !isEditingText(target));
+    if (event.defaultPrevented || event.key !== "/" || hasModifier(event) || (isField && !isIdle)) return;
+    event.preventDefault();
+    this.setOpen(true);
+    this.app.header.nameBox.input.focus();
+  }
+
+  // Shows the groups with a command that has these words; returns the commands, the closest first.
+  /** @param {string} text */
+  filter(text) {
+    const words = text.trim().toLowerCase().split(/\s+/);
+    /** @param {HTMLElement} node */
+    const commandsOf = (node) => /** @type {HTMLElement[]} */ ([...node.querySelectorAll(COMMANDS)]);
+    /** @param {Element} node @param {boolean} isOwn */
+    const saidOf = (node, isOwn) => {
+      const options = [...node.querySelectorAll("option")].map((option) => option.textContent).join(" ");
+      const group = node.closest("[data-group]")?.getAttribute("data-group") ?? "";
+      const own = `${node.getAttribute("aria-label") ?? node.textContent} ${isOwn ? "" : `${node.getAttribute("title")} ${options} ${group}`}`;
+      return own.toLowerCase();
+    };
+    /** @param {boolean} isOwn */
+    const matching = (isOwn) =>
+      this.groups
+        .flatMap(commandsOf)
+        .filter((node) => words.every((word) => saidOf(node, isOwn).includes(word)));
+    const commands = matching(false);
+    for (const group of this.groups)
+      if (this.more.box.contains(group))
+        group.hidden = !commandsOf(group).some((node) => commands.includes(node));
+    return [...new Set([...matching(true), ...commands])];
+  }
+
+  // Presses the command that these words mean, or goes to its list; returns whether there is one.
+  /** @param {string} text */
+  perform(text) {
+    const [command] = this.filter(text);
+    if (!command) return false;
+    this.filter("");
+    if (command.matches("button")) {
+      command.click();
+      this.setOpen(false);
+    } else command.focus();
+    return true;
+  }
+
+  // On the bar, in one line, what always stands there, what was asked for and what was used; the rest in the menu.
   fit() {
     const { place, box } = this.more;
-    const groups = this.exportGroup ? [...this.groups, this.exportGroup] : this.groups;
-    for (const group of this.groups) this.node.append(group);
-    if (this.exportGroup) this.app.header.node.append(this.exportGroup);
-    place.remove();
-    const header = this.app.header.node;
-    const wraps = (/** @type {HTMLElement} */ line) => {
-      const nodes = /** @type {HTMLElement[]} */ ([...line.children]).filter((node) => node.offsetParent);
+    const focused = /** @type {HTMLElement | null} */ (focusedIn(this.node));
+    const asked = [...ALWAYS, ...this.used, ...(this.content.model.get("tools") ?? [])];
+    const [onBar, inMenu] = [true, false].map((isOn) =>
+      this.groups.filter(({ dataset: { group = "" } }) => asked.includes(group) === isOn),
+    );
+    this.node.append(...onBar, place);
+    const wraps = () => {
+      const nodes = /** @type {HTMLElement[]} */ ([...this.node.children]).filter(
+        (node) => node.offsetParent,
+      );
       const [first, last] = [nodes[0], nodes[nodes.length - 1]];
       return Boolean(first && last && last.offsetTop > first.offsetTop + first.offsetHeight / 2);
     };
-    const moved = /** @type {HTMLElement[]} */ ([]);
-    if (this.exportGroup && (wraps(header) || this.app.layoutWidth < STACKED)) moved.push(this.exportGroup);
-    if (moved.length) this.node.append(place);
-    for (const group of [...this.groups].reverse()) {
-      for (const movedGroup of moved) box.append(movedGroup);
-      if (!wraps(this.node)) break;
-      this.node.append(place);
-      moved.push(group);
+    const fixed = onBar.filter(({ dataset: { group = "" } }) => ALWAYS.includes(group)).length;
+    while (onBar.length > fixed && wraps()) {
+      const last = /** @type {HTMLElement} */ (onBar.pop());
+      last.remove();
+      inMenu.push(last);
     }
-    for (const group of groups) if (moved.includes(group)) box.append(group);
-    // a wide group leaves room for those after it
-    for (const group of this.groups.filter((candidate) => moved.includes(candidate))) {
-      place.before(group);
-      if (wraps(this.node)) box.append(group);
-    }
-    if (!box.children.length) place.remove();
+    box.append(this.app.header.nameBox.node, ...this.groups.filter((group) => inMenu.includes(group)));
+    if (focused && focused !== focusedIn(this.node)) focusOn(focused);
     this.updateStops();
-    this.app.header.updateStops();
   }
 
   // What can be chosen; Python sends it before anything is shown.
@@ -130,38 +214,64 @@ export class Toolbar {
   /** @param {ToolbarData} toolbar */
   build(toolbar) {
     this.updates = [];
+    for (const group of this.groups) group.remove();
     this.groups = [];
-    this.node.replaceChildren();
-    this.more.box.replaceChildren();
+    const { header, quiz } = this.app;
     if (!toolbar.static) {
       const edit = this.group("edit");
       this.button(edit, "↶", "Undo (Ctrl+Z)", { type: "undo" }, ({ undo }) => undo, "ptx-icon");
       this.button(edit, "↷", "Redo (Ctrl+Shift+Z)", { type: "redo" }, ({ redo }) => redo, "ptx-icon");
-      this.fills(this.group("fill"));
     }
-    const zoom = this.group("zoom");
+    this.play(this.group("play"));
+    if (!toolbar.static && Object.keys(toolbar.patterns).length) this.fills(this.group("fill"));
     if (toolbar.options.length) this.modifiers(this.group("modifiers"));
-    if (!toolbar.static && toolbar.chips.length) this.chips(this.group("result"));
-    this.display(this.group("display"), toolbar.controls);
-    this.zoom(zoom, toolbar.controls);
-    if (toolbar.static) return;
-    if (toolbar.chips.length) this.gpu(this.group("GPU"));
-    this.exportGroup?.remove();
-    this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, {
-      role: "group",
-      "aria-label": "export",
-    });
-    for (const [format, text, hint] of EXPORTS) {
-      const button = this.button(this.exportGroup, text, hint, { type: "export", format });
-      button.dataset.export = format;
-      button.addEventListener("click", () => button.classList.add("busy")); // a page takes a tab's Python seconds
+    if (!toolbar.static && toolbar.chips.length) this.chips(this.group("compare"));
+    if (toolbar.controls.length) {
+      this.display(this.group("show"), toolbar.controls);
+      this.zoom(this.group("zoom"), toolbar.controls);
     }
+    if (!toolbar.static && toolbar.chips.length) this.gpu(this.group("gpu"));
+    this.group("quiz").append(quiz.start);
+    const copies = this.group("copy");
+    copies.append(header.button);
+    if (!toolbar.static)
+      for (const [format, text, hint] of EXPORTS) {
+        const button = this.button(copies, text, hint, { type: "export", format });
+        button.dataset.export = format;
+        button.addEventListener("click", () => button.classList.add("busy")); // a page takes a tab's Python seconds
+      }
+    this.group("page").append(header.fullScreen, header.helpButton);
     if (this.app.layoutWidth) this.fit();
+  }
+
+  // From the operands to D, and why D has its bits.
+  /** @param {HTMLElement} parent */
+  play(parent) {
+    const { timeline, tracePanel } = this.app;
+    const button = makeButton(parent, "ptx-tool ptx-play-tool", "", () => timeline.toggle(), {
+      "data-tool": "play",
+    });
+    parent.append(tracePanel.ask);
+    const show = () => {
+      const isPlaying = timeline.timer !== 0;
+      write(button, isPlaying ? "❚❚ stop" : "▶ play");
+      button.title = isPlaying ? "Stop here" : "Play the instruction, from its operands to D";
+      button.hidden = timeline.node.hidden;
+    };
+    this.playing?.disconnect();
+    this.playing = new MutationObserver(show);
+    this.playing.observe(timeline.button, { characterData: true, childList: true, subtree: true });
+    this.updates.push(show);
+    show();
   }
 
   /** @param {string} name */
   group(name) {
-    const group = make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name });
+    const group = make("div", "ptx-tool-group", null, {
+      role: "group",
+      "aria-label": name,
+      "data-group": name,
+    });
     this.groups.push(group);
     return group;
   }
@@ -363,7 +473,7 @@ export class Toolbar {
   // The answer to an export: a text for the clipboard, or a page to save.
   /** @param {ExportAnswer} message */
   async receiveExport({ export: format, text, name }) {
-    const button = this.exportGroup?.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
+    const button = this.node.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
     button?.classList.remove("busy");
     if (!button || typeof text !== "string") return;
     const label = button.textContent;

@@ -16,7 +16,7 @@ export class TracePanel {
       this.setOpen(!content.model.get("tracing")),
     );
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
-    // the panel may be below the fold: this one stands beside D
+    // the panel may be below the fold: this one stands on the bar
     const showTrace = () => {
       if (!content.model.get("tracing")) this.setOpen(true);
       else if (this.isBeside) this.setOpen(false);
@@ -26,7 +26,6 @@ export class TracePanel {
       title: "Why the selected cell of D has these bits",
       "aria-label": "why the selected cell has these bits",
       "data-tool": "why",
-      tabindex: "-1", // the button below does the same: A, B and D stay one stop each
     });
   }
 
@@ -47,10 +46,7 @@ export class TracePanel {
     write(this.button, `${open ? "▾" : "▸"} ${title}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
-    if (this.ask.hidden === Boolean(chosen)) {
-      this.ask.hidden = !chosen;
-      this.scene.paneOf("D")?.fitCaption(); // which makes room for it
-    }
+    this.ask.hidden = !chosen;
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
     if (this.body.hidden || !trace?.grids) return;
