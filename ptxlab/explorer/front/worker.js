@@ -15,14 +15,14 @@ async function fetchArchive(address) {
 
 /** @param {WorkerSettings} settings */
 async function loadPython({ pyodide, archive, kernels, clang }) {
-  report("Loading Python", 0.1);
+  report("Loading Python and NumPy", 0.1);
   const archives = Promise.all([archive, kernels ?? []].flat().map(fetchArchive));
   archives.catch(() => {}); // whoever awaits them says so
   const { loadPyodide } = await import(`${pyodide}pyodide.mjs`);
   const env = clang ? { PTXLAB_CLANG: JSON.stringify(clang) } : {};
-  const python = await loadPyodide({ indexURL: pyodide, env: { HOME: "/home/pyodide", ...env } });
-  report("Loading NumPy", 0.5);
-  await python.loadPackage(["numpy", "ml-dtypes"], { messageCallback() {} });
+  // named here, NumPy is fetched while Pyodide starts
+  const packages = ["numpy", "ml-dtypes"];
+  const python = await loadPyodide({ indexURL: pyodide, packages, env: { HOME: "/home/pyodide", ...env } });
   report("Loading ptxlab", 0.75);
   for (const code of await archives) python.unpackArchive(code, "zip");
   report("Starting ptxlab", 0.85);
