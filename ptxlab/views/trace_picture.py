@@ -465,7 +465,8 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
         name, tooltip = term_name(trace, group[0]), _tooltip(trace, group[0])
         if per_row > 1:
-            name = f"{name} ..{group[-1].k[0]}"
+            k = f"{group[0].k[0]}..{group[-1].k[0]}"
+            name = f"A[{group[0].row}][{k}] B[{k}][{group[0].column}]"
             tooltip = f"{name}: {per_row} terms, {part} in all"
         names.append(tuple(term_name(trace, term) for term in group))
         rows.append((name, part, decimal(step.partial_sums[start + per_row])))

@@ -75,7 +75,8 @@ class Lesson {
     const { state } = sleeping;
     this.app.stop();
     place.replaceChildren();
-    this.notes.replaceChildren(); // it is a saved page no longer
+    this.notes.replaceChildren(); // it is a saved page no longer,
+    page.querySelector(".static-open")?.remove(); // and the ways on lead to what was saved
     const python = new PythonWorker(this.notes, settings);
     const toolbar = /** @type {ToolbarData} */ ({ ...state.toolbar, static: false });
     const model = new LiveModel({ ...state, toolbar, hint: undefined, problem: "" }, (message) =>
