@@ -306,12 +306,12 @@ def descriptors() -> Page:
             ("next K of 16 f16", "address + 32 bytes, inside of the swizzled row"),
         )
     )
-    page.heading("Swizzles: r.c is chunk c (16 bytes) of row r")
+    page.heading("Swizzles: r.c is vector c (16 bytes) of row r")
     page.pictures(
-        ("128 bytes: chunk ^ row % 8", views.swizzle(128), ()),
-        ("64 bytes: chunk ^ row / 2 % 4", views.swizzle(64), ()),
+        ("128 bytes: vector ^ row % 8", views.swizzle(128), ()),
+        ("64 bytes: vector ^ row / 2 % 4", views.swizzle(64), ()),
     )
-    page.pictures(("32 bytes: chunk ^ row / 4 % 2", views.swizzle(32), ()))
+    page.pictures(("32 bytes: vector ^ row / 4 % 2", views.swizzle(32), ()))
     page.heading("Instruction descriptor of tcgen05.mma, 32 bits")
     form = InstructionDescriptor("f16", m=128, n=256, a="f16", b="f16", d="f32")
     page.pictures((f"0x{form.code:08x}: m128n256k16", views.instruction_descriptor(form), ()))

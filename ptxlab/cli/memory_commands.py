@@ -574,7 +574,7 @@ def _swizzle(text: str, bits: int) -> _Swizzle:
 
 
 def _free_layouts(access: _WarpAccess, tile: SharedLayout) -> list[str]:
-    """The same layout with swizzles of 16-byte chunks that avoid conflicts, fewest bits first."""
+    """The same layout with swizzles of 16-byte vectors that avoid conflicts, fewest bits first."""
     base = (128 // tile.bits).bit_length() - 1  # 16 bytes move together
     for bits in (1, 2, 3):
         free = []

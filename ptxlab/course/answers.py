@@ -337,11 +337,9 @@ def _whole_number(value: object, form: str, limit: int = 1 << 64) -> int:
             if isinstance(part, bytes) or number != part:
                 raise ValueError
         except (ValueError, TypeError, OverflowError, ArithmeticError):
-            raise WrongForm(
-                f"{quoted(value)} is not a whole number; the answer takes the form {form}."
-            ) from None
+            raise WrongForm(f"{quoted(value)} is not a whole number; expected {form}.") from None
     if abs(number) >= limit:
-        raise WrongForm(f"{quoted(value)} is far too large; the answer takes the form {form}.")
+        raise WrongForm(f"{quoted(value)} is far too large; expected {form}.")
     return number
 
 
@@ -349,7 +347,7 @@ def _whole_number_from_text(text: str, form: str) -> int:
     try:
         return int(text.replace("_", ""), 0)
     except ValueError:
-        advice = f"the answer takes the form {form}"
+        advice = f"expected {form}"
         named = re.fullmatch(r"[A-Za-z](\d{1,9})", text.strip())  # such as "a29"
         if named and "element" in form:
             advice = f"write {named[1]}"
@@ -367,7 +365,7 @@ def _parts(answer: object) -> list[object]:
 
 def _require_order(answer: object, count: int | None, form: str) -> None:
     if isinstance(answer, frozenset) and count != 1:
-        raise WrongForm(f"A set has no order; the answer takes the form {form}.")
+        raise WrongForm(f"A set has no order; expected {form}.")
 
 
 def _count(count: int, noun: str = "number") -> str:
@@ -396,7 +394,7 @@ def numbers(answer: object, form: str, count: int | None = None) -> tuple[float,
         values = (float("nan"),)
     if not np.isfinite(values).all():
         kind = "a number" if count == 1 else "a list of numbers"
-        raise WrongForm(f"{quoted(answer)} is not {kind}; the answer takes the form {form}.")
+        raise WrongForm(f"{quoted(answer)} is not {kind}; expected {form}.")
     if count is not None and len(values) != count:
         raise WrongForm(f"found {_count(len(values))}; the answer is {_count(count)}: {form}.")
     return values

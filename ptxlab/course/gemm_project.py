@@ -597,7 +597,7 @@ def _slow(step: ProjectStep, run: _Run) -> str:
         return _readable(
             f"Bank conflicts: in line {worst.line}, shared memory takes {worst.wavefronts:,} wavefronts "
             f"where "
-            f"{worst.least:,} would do. Rows of 128 bytes begin in the same bank; XOR the chunk of 16 bytes "
+            f"{worst.least:,} would do. Rows of 128 bytes begin in the same bank; XOR the vector of 16 bytes "
             f"with "
             "the row % 8, where it is written and where it is read."
         )

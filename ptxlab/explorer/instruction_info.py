@@ -208,8 +208,8 @@ def _core_tints(cores: NDArray[Any]) -> list[int]:
     """The lane whose colour each core matrix borrows, as in figures: hues along m or n, shades along k."""
     first = np.unique(cores, return_index=True)[1]
     outer, along_k = np.unravel_index(first, cores.shape)
-    groups, chunks = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
-    return [core_matrix_tint(int(group), int(chunk)) for group, chunk in zip(groups, chunks, strict=True)]
+    groups, vectors = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
+    return [core_matrix_tint(int(group), int(vector)) for group, vector in zip(groups, vectors, strict=True)]
 
 
 def _core_key(tints: list[int]) -> Grid:

@@ -307,5 +307,5 @@ def _meaning(tile: Tile, name: str) -> str:
         "base_offset": "Base offset: the 128-byte row at which the swizzle pattern starts",
         "absolute": "Leading dimension mode: 0 if LBO is an offset, 1 if it is an address",
         "segment": "Which 24 of the 48 bytes of a column of B .decompress::lut::b uses: 0 or 1",
-        "swizzle": "Bytes that the swizzle permutes, in chunks of 16; BASE32B: in chunks of 32",
+        "swizzle": "Bytes that the swizzle permutes, 16 bytes at a time; BASE32B: 32 bytes at a time",
     }[name]

@@ -25,8 +25,8 @@ TileColour = Literal["auto", "core matrix", "bank"]
 _LANE_COLOURS = "hue: lane // 4, shade: lane % 4"
 #: How to read the colours of banks.
 BANK_COLOURS = "hue: bank // 4, for a tile that starts at bank 0"
-#: The hues of the 16-byte chunks of a row, as groups of lanes; grey, which also means empty, comes last.
-CHUNK_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+#: The hues of the 16-byte vectors of a row, as groups of lanes; grey, which also means empty, comes last.
+VECTOR_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
 #: Lanes whose colours the warps borrow: blue, orange, green, purple.
 WARP_TINTS = (1, 29, 25, 17)
 
@@ -38,9 +38,9 @@ def bank_tint(offset: _Index) -> _Index:
     return offset // 16 % 8 * 4 + 1
 
 
-def core_matrix_tint(group: _Index, chunk: _Index) -> _Index:
+def core_matrix_tint(group: _Index, vector: _Index) -> _Index:
     """The lane whose colour a core matrix borrows: a hue for each 8 rows, a shade for each 16 bytes."""
-    return group % 8 * 4 + chunk % 4
+    return group % 8 * 4 + vector % 4
 
 
 def warp_tint(warp: int) -> int:

@@ -20,7 +20,7 @@ from .tensor_pictures import tensor_memory
 
 _MAX_LABELS = 512  # cells of registers with a text in them
 _MAX_CELLS = 4096
-_CHUNK = 16  # bytes
+_VECTOR = 16  # bytes
 
 
 def named_layout(
@@ -125,26 +125,26 @@ def _shared(tile: SharedLayout, heading: str, notes: tuple[str, ...]) -> Picture
     by_column = offsets.shape[1] == 1 or (offsets.shape[0] > 1 and offsets[1, 0] < offsets[0, 1])
     if by_column:
         addresses = addresses.T
-    width = max(8 * _CHUNK // tile.bits, 1)
+    width = max(8 * _VECTOR // tile.bits, 1)
     lines, length = addresses.shape
-    chunks = addresses[:, : length - length % width or None : width]
-    if length % width or (addresses.reshape(lines, -1, width)[:, :, -1] - chunks > _CHUNK).any():
-        width, chunks = 1, addresses  # no 16 bytes lie side by side
-    if chunks.size > _MAX_CELLS:
-        raise PtxlabError(f"a tile of {chunks.size} parts: a picture shows {_MAX_CELLS}")
+    vectors = addresses[:, : length - length % width or None : width]
+    if length % width or (addresses.reshape(lines, -1, width)[:, :, -1] - vectors > _VECTOR).any():
+        width, vectors = 1, addresses  # no 16 bytes lie side by side
+    if vectors.size > _MAX_CELLS:
+        raise PtxlabError(f"a tile of {vectors.size} parts: a picture shows {_MAX_CELLS}")
     line, along = ("column", "rows") if by_column else ("row", "columns")
 
-    def entry(at: int, chunk: int) -> Entry:
-        address = int(chunks[at, chunk])
+    def entry(at: int, vector: int) -> Entry:
+        address = int(vectors[at, vector])
         size = width * tile.bits // 8
         where = f"bytes {index_range(address, max(size, 1))}, banks from {address // 4 % BANKS}"
-        span = index_range(chunk * width, width)
+        span = index_range(vector * width, width)
         return Entry((f"0x{address:04x}",), bank_tint(address), f"{line} {at}, {along} {span}\n{where}")
 
-    heads = [index_range(chunk * width, width) for chunk in range(chunks.shape[1])]
+    heads = [index_range(vector * width, width) for vector in range(vectors.shape[1])]
     rules = tuple(range(8, lines, 8))
     grid = uniform_grid(
-        chunks.shape, entry, 1, heads, (line, along), "byte addresses", "tile", "close", row_rules=rules
+        vectors.shape, entry, 1, heads, (line, along), "byte addresses", "tile", "close", row_rules=rules
     )
     size = f"elements of {tile.bits} bits"
     return Picture(heading, (*notes, f"{size}, coloured by bank"), (grid, bank_key()))

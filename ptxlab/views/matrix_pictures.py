@@ -22,7 +22,7 @@ from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clippe
 from .labels import index_range, number_text, warp_notes
 from .metadata_picture import metadata
 from .picture import Picture
-from .tile_pictures import k_major_chunks
+from .tile_pictures import k_major_vectors
 
 #: The label of a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
@@ -154,13 +154,13 @@ class ValueMatrix:
         op = self.operand
         if op.space != "shared" or (self.name == "A" and self.ins.sparse):
             return np.full(self.codes.shape, -1)  # of a sparse A, the compressed one is there
-        tile, chunks = k_major_chunks(op)
+        tile, vectors = k_major_vectors(op)
         along_m = op.axes[0] == "m"
         lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # anew in each CTA
         if colour == "bank":
-            tints = bank_tint(tile.offset(lines, chunks * tile.core_width))
+            tints = bank_tint(tile.offset(lines, vectors * tile.core_width))
         else:
-            tints = core_matrix_tint(lines // 8, chunks)
+            tints = core_matrix_tint(lines // 8, vectors)
         return tints if along_m else tints.T
 
     def rules(self) -> tuple[list[int], list[int]]:

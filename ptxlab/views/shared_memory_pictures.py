@@ -13,13 +13,13 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..memory import BANKS, Conflicts, Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
 from .bit_field_pictures import NAMED_FIELDS, field_grid
-from .colour_keys import CHUNK_HUES
+from .colour_keys import VECTOR_HUES
 from .grid import Entry, Grid, State, uniform_grid
 from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
-_CHUNK, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
+_VECTOR, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
 _SLICE = 32  # bytes along K that one wgmma reads
 _MAX_ROWS = 64  # of a matrix or of shared memory that a picture shows
 _MAX_PIECES = 24  # beside each other
@@ -30,27 +30,27 @@ _BITS = (1, 2, 4, 8, 16, 32, 64)
 _SHADES = (2, 3, 0, 1)
 
 
-def _tint(line: int, chunk: int) -> int:
-    """The lane whose colour a chunk has: a hue for each chunk of a row, a shade for each 8 rows."""
-    return CHUNK_HUES[chunk % 8] * 4 + _SHADES[line // 8 % 4]
+def _tint(line: int, vector: int) -> int:
+    """The lane whose colour a vector has: a hue for each vector of a row, a shade for each 8 rows."""
+    return VECTOR_HUES[vector % 8] * 4 + _SHADES[line // 8 % 4]
 
 
-def _memory_grid(chunks: Mapping[int, Entry], title: str) -> Grid:
-    """128-byte rows, only those that hold any of the chunks; a rule where lines are left out."""
-    lines = sorted({address // _LINE for address in chunks})
+def _memory_grid(vectors: Mapping[int, Entry], title: str) -> Grid:
+    """128-byte rows, only those that hold any of the vectors; a rule where lines are left out."""
+    lines = sorted({address // _LINE for address in vectors})
 
     def entry(row: int, column: int) -> Entry:
-        address = lines[row] * _LINE + column * _CHUNK
-        chunk = chunks.get(address, Entry(tooltip="nothing of it"))
+        address = lines[row] * _LINE + column * _VECTOR
+        vector = vectors.get(address, Entry(tooltip="nothing of it"))
         where = f"bytes 0x{address:x} to 0x{address + 15:x}, banks {index_range(column * 4, 4)}"
-        return replace(chunk, tooltip=f"{where}\n{chunk.tooltip}")
+        return replace(vector, tooltip=f"{where}\n{vector.tooltip}")
 
-    columns = _LINE // _CHUNK
+    columns = _LINE // _VECTOR
     return uniform_grid(
         (len(lines), columns),
         entry,
         [f"0x{line * _LINE:x}" for line in lines],
-        [f"+0x{column * _CHUNK:x}" for column in range(columns)],
+        [f"+0x{column * _VECTOR:x}" for column in range(columns)],
         ("address", "bytes"),
         title,
         name="shared memory",
@@ -64,7 +64,7 @@ def _memory_grid(chunks: Mapping[int, Entry], title: str) -> Grid:
 
 @dataclass(frozen=True)
 class _Slice:
-    """What one wgmma takes of a matrix, in lines of 16-byte chunks: rows if K-major, else steps of K."""
+    """What one wgmma takes of a matrix, in lines of 16-byte vectors: rows if K-major, else steps of K."""
 
     bits: int
     rows: int
@@ -73,8 +73,8 @@ class _Slice:
 
     @property
     def core(self) -> int:
-        """Elements of a chunk."""
-        return 8 * _CHUNK // self.bits
+        """Elements of a vector."""
+        return 8 * _VECTOR // self.bits
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -83,21 +83,22 @@ class _Slice:
         return self.depth, self.rows // self.core
 
     def addresses(self, fields: Descriptor) -> dict[tuple[int, int], int]:
-        """Where the descriptor finds each chunk, by (line, chunk)."""
-        lines, chunks = self.shape
-        line, first = np.arange(lines)[:, None], np.arange(chunks) * self.core
+        """Where the descriptor finds each vector, by (line, vector)."""
+        lines, vectors = self.shape
+        line, first = np.arange(lines)[:, None], np.arange(vectors) * self.core
         row, k = (line, first) if self.major == "K" else (first, line)
         addresses = fields.addresses(row, k, bits=self.bits, major=self.major)
-        return {place: int(addresses[place]) for place in np.ndindex(lines, chunks)}
+        return {place: int(addresses[place]) for place in np.ndindex(lines, vectors)}
 
-    def text(self, line: int, chunk: int) -> str:
-        """The elements of a chunk, in words."""
-        span = index_range(chunk * self.core, self.core)
+    def text(self, line: int, vector: int) -> str:
+        """The elements of a vector, in words."""
+        span = index_range(vector * self.core, self.core)
         return f"row {line}, k {span}" if self.major == "K" else f"k {line}, rows {span}"
 
     @property
     def note(self) -> str:
-        return "r.c is 16-byte chunk c of row r" if self.major == "K" else "k.c is 16-byte chunk c of step k"
+        line = "row r" if self.major == "K" else "step k"
+        return f"{line[-1]}.c is 16-byte vector c of {line}"
 
 
 def bytes_read(
@@ -113,7 +114,7 @@ def bytes_read(
 ) -> Picture:
     """Which bytes of shared memory one wgmma reads through a descriptor, and for which elements.
 
-    With a tile, that at `address`, the slice at `k` is meant: chunks that are read by mistake are outlined.
+    With a tile, that at `address`, the slice at `k` is meant: vectors that are read by mistake are outlined.
     Without `address` the tile is where the descriptor has it. Without a tile, `bits`, `rows` and `major` say
     what is read.
 
@@ -134,23 +135,23 @@ def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -
     """What is read through a descriptor where the slice of a tile at `k` is meant."""
     problems = tile.judge(fields, k, address=address).problems
     start = fields.address - int(tile.offset(0, k)) if address is None else as_int(address, "address")
-    if start < 0 or start % _CHUNK:
+    if start < 0 or start % _VECTOR:
         raise PtxlabError(f"{problems[0]}; say where the tile is, address=0x400")
     whole = _Slice(tile.bits, min(tile.rows, _MAX_ROWS), tile.k, tile.major)
     part = _Slice(tile.bits, whole.rows, min(8 * _SLICE // tile.bits, tile.k), tile.major)
     if whole.shape[0] > _MAX_ROWS or whole.shape[1] > _MAX_PIECES:
         raise PtxlabError(
-            f"a tile of {whole.shape[0]} lines of {whole.shape[1]} chunks of 16 bytes: a picture shows "
+            f"a tile of {whole.shape[0]} lines of {whole.shape[1]} vectors of 16 bytes: a picture shows "
             f"{_MAX_ROWS} of {_MAX_PIECES}"
         )
     down, right = (0, k // whole.core) if tile.major == "K" else (k, 0)
-    read_from = {(line + down, chunk + right): at for (line, chunk), at in part.addresses(fields).items()}
+    read_from = {(line + down, vector + right): at for (line, vector), at in part.addresses(fields).items()}
     offsets = tile.offsets[:, :: whole.core] if tile.major == "K" else tile.offsets[:: whole.core].T
     stored = {start + int(offsets[place]): place for place in np.ndindex(*whole.shape)}
-    chunks = {
+    vectors = {
         at: Entry((_name(place),), _tint(*place), whole.text(*place), "dim") for at, place in stored.items()
     }
-    chunks |= {at: _read_chunk(whole, place, stored.get(at)) for place, at in read_from.items()}
+    vectors |= {at: _read_vector(whole, place, stored.get(at)) for place, at in read_from.items()}
     notes = [whole.note, f"in colour: what wgmma reads at k={k}"]
     compared = fields
     if problems:
@@ -165,10 +166,10 @@ def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -
     if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in outlined:
         outlined.remove("leading")  # it is ignored
     matrix = _matrix_grid(whole, frozenset(read_from), "the tile")
-    return _read_picture(fields, notes, matrix, chunks, outlined)
+    return _read_picture(fields, notes, matrix, vectors, outlined)
 
 
-def _read_chunk(whole: _Slice, place: tuple[int, int], stored: tuple[int, ...] | None) -> Entry:
+def _read_vector(whole: _Slice, place: tuple[int, int], stored: tuple[int, ...] | None) -> Entry:
     """16 bytes that are read as a place of a tile, and what is stored there: a place, or nothing of it."""
     read_as = f"read as {whole.text(*place)}"
     if stored is None:
@@ -181,7 +182,7 @@ def _read_picture(
     fields: Descriptor,
     notes: list[str],
     matrix: Grid,
-    chunks: Mapping[int, Entry],
+    vectors: Mapping[int, Entry],
     outlined: Sequence[str] = (),
 ) -> Picture:
     """A matrix, the lines of shared memory that hold it, and the fields of the descriptor."""
@@ -189,7 +190,7 @@ def _read_picture(
     return Picture(
         f"What wgmma reads through 0x{fields.code:016x}",
         tuple(notes),
-        (matrix, _memory_grid(chunks, f"shared memory, {swizzle}"), field_grid(fields.code, outlined)),
+        (matrix, _memory_grid(vectors, f"shared memory, {swizzle}"), field_grid(fields.code, outlined)),
     )
 
 
@@ -204,34 +205,34 @@ def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K",
         raise PtxlabError(f"elements of {quoted(bits)} bits: there are {listing(_BITS)} bits")
     if not is_name(major, ("K", "MN")):
         raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
-    unit = 8 if major == "K" else 8 * _CHUNK // bits
+    unit = 8 if major == "K" else 8 * _VECTOR // bits
     if rows % unit or not 0 < rows <= 256:
         raise PtxlabError(f"rows={quoted(rows)}: wgmma reads multiples of {unit} rows, up to 256")
     part = _Slice(bits, min(rows, _MAX_ROWS), 8 * _SLICE // bits, major)
     by_address: dict[int, list[tuple[int, int]]] = {}
     for place, address in part.addresses(fields).items():
         by_address.setdefault(address, []).append(place)
-    chunks = {}
+    vectors = {}
     for address, places in by_address.items():
         text = _name(places[0]) if len(places) == 1 else f"{_name(places[0])}+{len(places) - 1}"
         tooltip = "read as " + " and as ".join(part.text(*place) for place in places)
         state: State = "plain" if len(places) == 1 else "mark"
-        chunks[address] = Entry((text,), _tint(*places[0]), tooltip, state)
+        vectors[address] = Entry((text,), _tint(*places[0]), tooltip, state)
     notes = [part.note, f"elements of {bits} bits, {major}-major"]
     if any(len(places) > 1 for places in by_address.values()):
-        notes.append("outlined: read for several chunks")
+        notes.append("outlined: read for several vectors")
     if rows > part.rows:
         notes.append(f"{part.rows} of {rows} rows")
     matrix = _matrix_grid(part, frozenset(np.ndindex(*part.shape)), "what it reads")
-    return _read_picture(fields, notes, matrix, chunks)
+    return _read_picture(fields, notes, matrix, vectors)
 
 
 def _matrix_grid(part: _Slice, meant: frozenset[tuple[int, ...]], title: str) -> Grid:
-    """A matrix in lines of 16-byte chunks; those that are not meant are faded."""
+    """A matrix in lines of 16-byte vectors; those that are not meant are faded."""
 
-    def entry(line: int, chunk: int) -> Entry:
-        state: State = "plain" if (line, chunk) in meant else "dim"
-        return Entry((_name((line, chunk)),), _tint(line, chunk), part.text(line, chunk), state)
+    def entry(line: int, vector: int) -> Entry:
+        state: State = "plain" if (line, vector) in meant else "dim"
+        return Entry((_name((line, vector)),), _tint(line, vector), part.text(line, vector), state)
 
     axes = ("row", "k") if part.major == "K" else ("k", "row")
     firsts = [str(at * part.core) for at in range(part.shape[1])]
@@ -250,7 +251,7 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True)
     >>> from ptxlab import tensor_map
     >>> tma = tensor_map(np.zeros((8, 96), dtype=np.float16), box=(8, 64), swizzle=128)
     >>> matrix, memory = box(tma, 0, 32).grids
-    >>> matrix.at(1, 4).state, memory.at(1, 1).text   # the box starts with chunk 4; row 1 is swizzled
+    >>> matrix.at(1, 4).state, memory.at(1, 1).text   # the box starts with vector 4; row 1 is swizzled
     ('plain', '1.4')
     """
     if not is_a(tensor, TensorMap):
@@ -260,33 +261,33 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True)
     if tensor.bits < 8:
         raise PtxlabError(f"a box of {tensor.data_type}: a picture shows elements of whole bytes")
     tensor.load(row, column)  # refuses starts that TMA does not take
-    per_chunk = _CHUNK // tensor.array.itemsize
-    shape = tensor.array.shape[0], -(-tensor.array.shape[1] // per_chunk)
+    per_vector = _VECTOR // tensor.array.itemsize
+    shape = tensor.array.shape[0], -(-tensor.array.shape[1] // per_vector)
     if max(shape[0], tensor.copied[0]) > _MAX_ROWS or shape[1] > _MAX_PIECES:
         raise PtxlabError(
-            f"an array of {shape[0]} rows of {shape[1]} chunks of 16 bytes: a picture shows "
+            f"an array of {shape[0]} rows of {shape[1]} vectors of 16 bytes: a picture shows "
             f"{_MAX_ROWS} of {_MAX_PIECES}"
         )
-    chunks, taken = _arrivals(tensor, row, column, per_chunk, shape)
+    vectors, taken = _arrivals(tensor, row, column, per_vector, shape)
 
-    def entry(line: int, chunk: int) -> Entry:
-        tint = taken.get((line, chunk))
+    def entry(line: int, vector: int) -> Entry:
+        tint = taken.get((line, vector))
         copied = "not copied" if tint is None else "in the box"
-        return Entry((_name((line, chunk)),), tint, f"{_columns_text(line, chunk, per_chunk)}\n{copied}")
+        return Entry((_name((line, vector)),), tint, f"{_columns_text(line, vector, per_vector)}\n{copied}")
 
-    firsts = [str(at * per_chunk) for at in range(shape[1])]
+    firsts = [str(at * per_vector) for at in range(shape[1])]
     matrix = uniform_grid(shape, entry, 1, firsts, ("row", "column"), "global memory", "array", "close")
     swizzle = f"{tensor.swizzle}-byte swizzle" if tensor.swizzle else "no swizzle"
     if isinstance(tensor.swizzle_mode, str):
         swizzle = f"swizzle {tensor.swizzle_mode}"
-    memory = replace(_memory_grid(chunks, "shared memory"), new_line=shape[1] > 12)
+    memory = replace(_memory_grid(vectors, "shared memory"), new_line=shape[1] > 12)
     rows = f"{tensor.box[1] * tensor.array.itemsize} bytes, {tensor.pitch} apart"
     notes = [
-        "r.c is 16-byte chunk c of row r",
+        "r.c is 16-byte vector c of row r",
         f"rows of the box: {rows}",
         f"{tensor.expect_tx} bytes arrive",
     ]
-    if any(chunk.tooltip.endswith(_SWAPPED) for chunk in chunks.values()):
+    if any(vector.tooltip.endswith(_SWAPPED) for vector in vectors.values()):
         notes.append(f"*: {_SWAPPED}")
     heading = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
     return Picture(heading, tuple(notes), (matrix, memory)).with_title(title)
@@ -296,29 +297,29 @@ _SWAPPED = "its halves have changed places"
 
 
 def _arrivals(
-    tensor: TensorMap, row: int, column: int, per_chunk: int, shape: tuple[int, int]
+    tensor: TensorMap, row: int, column: int, per_vector: int, shape: tuple[int, int]
 ) -> tuple[dict[int, Entry], dict[tuple[int, int], int]]:
-    """What arrives at each offset of the box, and the colour of each chunk of the array that is copied."""
-    chunks: dict[int, Entry] = {}
+    """What arrives at each offset of the box, and the colour of each vector of the array that is copied."""
+    vectors: dict[int, Entry] = {}
     taken: dict[tuple[int, int], int] = {}
     fill = "0" if tensor.fill == "zero" else "NaN"
-    for line, chunk in np.ndindex(tensor.copied[0], -(-tensor.copied[1] // per_chunk)):
-        source = row + line * tensor.element_strides[0], column // per_chunk + chunk
-        first = int(tensor.offsets[line, chunk * per_chunk])
-        offset = first // _CHUNK * _CHUNK
+    for line, vector in np.ndindex(tensor.copied[0], -(-tensor.copied[1] // per_vector)):
+        source = row + line * tensor.element_strides[0], column // per_vector + vector
+        first = int(tensor.offsets[line, vector * per_vector])
+        offset = first // _VECTOR * _VECTOR
         if not (0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]):
-            chunks[offset] = Entry((fill,), None, "outside the array")
+            vectors[offset] = Entry((fill,), None, "outside the array")
             continue
-        taken[source] = _tint(line, chunk)
-        text, tooltip = _name(source), _columns_text(*source, per_chunk)
+        taken[source] = _tint(line, vector)
+        text, tooltip = _name(source), _columns_text(*source, per_vector)
         if first != offset:
             text, tooltip = f"{text}*", f"{tooltip}\n{_SWAPPED}"
-        chunks[offset] = Entry((text,), taken[source], tooltip)
-    return chunks, taken
+        vectors[offset] = Entry((text,), taken[source], tooltip)
+    return vectors, taken
 
 
-def _columns_text(row: int, chunk: int, per_chunk: int) -> str:
-    return f"row {row}, columns {index_range(chunk * per_chunk, per_chunk)}"
+def _columns_text(row: int, vector: int, per_vector: int) -> str:
+    return f"row {row}, columns {index_range(vector * per_vector, per_vector)}"
 
 
 # -- one access of a warp ----------------------------------------------------------------------------------

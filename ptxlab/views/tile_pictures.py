@@ -1,4 +1,4 @@
-"""Tiles in shared memory: the byte offsets of their 16-byte chunks, slices that wgmma reads, swizzles."""
+"""Tiles in shared memory: the byte offsets of their 16-byte vectors, slices that wgmma reads, swizzles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..memory.swizzle import swizzled
 from ..memory.tcgen05_tiles import line_bits, shared_tile, stored_bits
 from .colour_keys import (
     BANK_COLOURS,
-    CHUNK_HUES,
+    VECTOR_HUES,
     TileColour,
     bank_key,
     bank_tint,
@@ -28,20 +28,20 @@ from .grid import Arrow, Cell, Entry, Grid, Header, State, uniform_grid
 from .labels import index_range
 from .picture import Picture
 
-_MAX_CHUNKS = 4096  # of a tile that a picture shows
+_MAX_VECTORS = 4096  # of a tile that a picture shows
 SLICE_BYTES = 32  # along K, that one wgmma reads
 
 
 def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") -> Picture:
-    """An operand in the shared memory of a CTA: the 16-byte chunks of every row with their byte offsets.
+    """An operand in the shared memory of a CTA: the 16-byte vectors of every row with their byte offsets.
 
-    Eight rows of a chunk are a core matrix. Colours say which, or which banks the bytes lie in. Narrow
+    Eight rows of a vector are a core matrix. Colours say which, or which banks the bytes lie in. Narrow
     elements of tcgen05.mma lie there as PTX packs them.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     >>> cells = operand_tile(ins, ins.b, swizzle=32).grids[0].cells
-    >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the chunks are swapped
+    >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the vectors are swapped
     ['0x0090', '0x0080', '0x00b0', '0x00a0']
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", a="e2m1")
     >>> [head.text for head in operand_tile(ins, ins.a).grids[0].columns]   # 64 bits, then padding
@@ -52,17 +52,17 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     if memory.major == "MN":
         picture = tile(memory, colour="bank" if colour == "bank" else "core matrix")
         return replace(picture, title=title, notes=(op.describe(), *picture.notes))
-    along_k = _elements_of_chunks(op, memory)
+    along_k = _elements_of_vectors(op, memory)
     outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
     columns, labelled = len(along_k), memory.rows <= 64
 
-    def entry(row: int, chunk: int) -> Entry:
-        offset = int(memory.offset(row, chunk * memory.core_width))
-        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, chunk)
+    def entry(row: int, vector: int) -> Entry:
+        offset = int(memory.offset(row, vector * memory.core_width))
+        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, vector)
         tooltip = (
-            f"{line} {row} of {op.name}, {along_k[chunk]}\n"
+            f"{line} {row} of {op.name}, {along_k[vector]}\n"
             f"bytes {index_range(offset, 16)} of the tile, banks {index_range(offset // 4 % BANKS, 4)}\n"
-            f"core matrix {row // 8 * columns + chunk}, row {row % 8} of 8"
+            f"core matrix {row // 8 * columns + vector}, row {row % 8} of 8"
         )
         return Entry((f"0x{offset:04x}",) if labelled else (), tint, tooltip)
 
@@ -84,12 +84,12 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     return Picture(title, tuple(notes), (replace(grid, row_groups=groups),), keys=keys)
 
 
-def k_major_chunks(op: Operand) -> tuple[Tile, NDArray[np.int64]]:
-    """The K-major tile of an operand in shared memory, and the 16-byte chunk in which each k begins.
+def k_major_vectors(op: Operand) -> tuple[Tile, NDArray[np.int64]]:
+    """The K-major tile of an operand in shared memory, and the 16-byte vector in which each k begins.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
-    >>> k_major_chunks(ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
+    >>> k_major_vectors(ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
     [0, 0, 1]
     """
     if op.packing is not None:
@@ -102,7 +102,7 @@ def _first_bits(op: Operand) -> NDArray[np.int64]:
     return line_bits(op, op.shape[1] if op.axes[0] == "m" else op.shape[0])
 
 
-def _elements_of_chunks(op: Operand, memory: Tile) -> list[str]:
+def _elements_of_vectors(op: Operand, memory: Tile) -> list[str]:
     """The elements along K in each 16 bytes of a row: ``k 0..7``; one of 6 bits may end in the next."""
     first_bits, bits = _first_bits(op), stored_bits(op)
     texts = []
@@ -138,9 +138,9 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     if not is_name(colour, ("core matrix", "bank")):
         raise PtxlabError(f"colour={quoted(colour)}: there are core matrix, bank")
     lines, length = (layout.rows, layout.k) if layout.major == "K" else (layout.k, layout.rows)
-    chunks = length // layout.core_width
-    if lines * chunks > _MAX_CHUNKS:
-        raise PtxlabError(f"a tile of {lines * chunks} chunks: a picture shows at most {_MAX_CHUNKS}")
+    vectors = length // layout.core_width
+    if lines * vectors > _MAX_VECTORS:
+        raise PtxlabError(f"a tile of {lines * vectors} vectors: a picture shows at most {_MAX_VECTORS}")
     depth = SLICE_BYTES * 8 // layout.bits
     notes = [
         f"{layout.rows}x{layout.k} elements of {layout.bits} bits, {layout.major}-major, {layout.size} bytes"
@@ -152,11 +152,11 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
         )
     outer, inner = ("row", "k") if layout.major == "K" else ("k", "row")
 
-    def entry(line: int, chunk: int) -> Entry:
-        first = chunk * layout.core_width
+    def entry(line: int, vector: int) -> Entry:
+        first = vector * layout.core_width
         row, along = (line, first) if layout.major == "K" else (first, line)
         offset = int(layout.offset(row, along))
-        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(line // 8, chunk)
+        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(line // 8, vector)
         tooltip = (
             f"{outer} {line}, {inner} {index_range(first, layout.core_width)}\n"
             f"bytes {index_range(offset, 16)}, banks {index_range(offset // 4 % BANKS, 4)}"
@@ -166,7 +166,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
 
     heads = [index_range(first, layout.core_width) for first in range(0, length, layout.core_width)]
     rules = tuple(range(8, lines, 8))
-    grid = uniform_grid((lines, chunks), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
+    grid = uniform_grid((lines, vectors), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
     keys = (bank_key(),) if colour == "bank" else ()
     return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys).with_title(title)
 
@@ -176,42 +176,44 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
 _ROW_BYTES = 128  # one word in each of 32 banks
 
 
-def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -> Picture:
-    """Where a swizzle puts the 16-byte chunks of eight rows, beside where they would be without it.
+def swizzle(width: int = 128, vector: int | None = None, *, title: bool = True) -> Picture:
+    """Where a swizzle puts the 16-byte vectors of eight rows, beside where they would be without it.
 
-    Each row is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight chunks
-    are read together; `chunk` outlines one of them.
+    Each row is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight vectors
+    are read together; `vector` outlines one of them.
 
-    >>> plain, swizzled = swizzle(128, chunk=2).grids
+    >>> plain, swizzled = swizzle(128, vector=2).grids
     >>> [plain.at(line, 2).text for line in range(3)], [swizzled.at(line, 2).text for line in range(3)]
     (['0.2', '1.2', '2.2'], ['0.2', '1.3', '2.0'])
     """
     width = _checked_width(width)
-    chunks = width // 16
-    if chunk is not None:
-        chunk = as_int(chunk, "chunk")
-        if not 0 <= chunk < chunks:
-            raise PtxlabError(f"chunk={quoted(chunk)}: a row of {width} bytes has chunks 0 to {chunks - 1}")
+    vectors = width // 16
+    if vector is not None:
+        vector = as_int(vector, "vector")
+        if not 0 <= vector < vectors:
+            raise PtxlabError(
+                f"vector={quoted(vector)}: a row of {width} bytes has vectors 0 to {vectors - 1}"
+            )
     tile = Tile(bits=8, rows=8, k=width, swizzle=width)
-    plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(chunks)}
+    plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(vectors)}
     moved = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
     grids = (
-        _memory_rows(plain, "without swizzle", chunk),
-        _memory_rows(moved, f"with the {width}-byte swizzle", chunk),
+        _memory_rows(plain, "without swizzle", vector),
+        _memory_rows(moved, f"with the {width}-byte swizzle", vector),
     )
     notes = (
-        "r.c is 16-byte chunk c of row r",
-        "chunks of one colour, a core matrix, are read together",
+        "r.c is 16-byte vector c of row r",
+        "vectors of one colour, a core matrix, are read together",
         f"reading one takes {_wavefronts(plain)} wavefronts without swizzle, {_wavefronts(moved)} with it",
     )
-    texts = [f"c = {at}" for at in range(chunks)]
-    key = colour_key("core matrices", texts, [_hue(at) for at in range(chunks)], texts)
+    texts = [f"c = {at}" for at in range(vectors)]
+    key = colour_key("core matrices", texts, [_hue(at) for at in range(vectors)], texts)
     heading = f"The {width}-byte swizzle of eight rows in shared memory"
     return Picture(heading, notes, grids, keys=(key,)).with_title(title)
 
 
 _MIN_BITS = 11  # of an address that the picture of its bits shows
-_ROW_HUE, _CHUNK_HUE, _RESULT_HUE = 29, 10, 26
+_ROW_HUE, _VECTOR_HUE, _RESULT_HUE = 29, 10, 26
 
 
 def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Picture:
@@ -229,10 +231,10 @@ def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Pictu
     result = int(swizzled(np.array(address), width))
     count = (width // 16).bit_length() - 1  # of bits that change
     grid, arrows = _xor_grid(address, result, count)
-    chunk_bits, line_bits = (index_range(low, count) for low in (4, 7))
+    vector_bits, line_bits = (index_range(low, count) for low in (4, 7))
     notes = (
-        "bits 0..3: the byte in its 16-byte chunk",
-        f"{chunk_bits}: the chunk",
+        "bits 0..3: the byte in its 16-byte vector",
+        f"{vector_bits}: the vector",
         f"{line_bits}: the 128-byte row",
         "outlined: what changes",
     )
@@ -259,7 +261,7 @@ def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow,
         column = bits - 1 - bit
         target = 4 <= bit < 4 + count
         tint = _ROW_HUE if 7 <= bit < 7 + count else None
-        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _CHUNK_HUE if target else tint)
+        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _VECTOR_HUE if target else tint)
         below = Cell(2, column, 1, 1, (), role="blank")
         if target:
             below = added[bit] = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
@@ -282,29 +284,29 @@ def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow,
     return grid, tuple(Arrow(sources[bit + 3], cell) for bit, cell in added.items())
 
 
-def _hue(chunk: int) -> int:
-    return CHUNK_HUES[chunk] * 4 + 1
+def _hue(vector: int) -> int:
+    return VECTOR_HUES[vector] * 4 + 1
 
 
 def _wavefronts(places: dict[tuple[int, int], int]) -> int:
-    """How often the fullest banks are used to read the eight chunks of a core matrix."""
+    """How often the fullest banks are used to read the eight vectors of a core matrix."""
     return max(
-        max(Counter(offset % _ROW_BYTES for (_, at), offset in places.items() if at == chunk).values())
-        for chunk in {at for _, at in places}
+        max(Counter(offset % _ROW_BYTES for (_, at), offset in places.items() if at == vector).values())
+        for vector in {at for _, at in places}
     )
 
 
-def _memory_rows(places: dict[tuple[int, int], int], title: str, chunk: int | None) -> Grid:
-    """Shared memory in 128-byte rows, with the chunk that is at each place."""
+def _memory_rows(places: dict[tuple[int, int], int], title: str, vector: int | None) -> Grid:
+    """Shared memory in 128-byte rows, with the vector that is at each place."""
     stored = {offset: place for place, offset in places.items()}
 
     def entry(line: int, column: int) -> Entry:
         offset = line * _ROW_BYTES + column * 16
         row, at = stored[offset]
         tooltip = (
-            f"row {row}, chunk {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
+            f"row {row}, vector {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
         )
-        return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == chunk else "plain")
+        return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == vector else "plain")
 
     lines = len(places) // 8
     columns = [str(4 * column) for column in range(8)]

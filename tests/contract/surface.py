@@ -576,7 +576,7 @@ def figure_calls() -> Iterator[Call]:
         yield call(f"{prefix}.nibble", module.nibble, nibble=9, structure="2:4", chunk=1, **bare)
         yield from calls_of(
             prefix, module, "descriptor swizzle swizzle_bits repack trace scale_tile tensor_registers",
-            number=0x4000004000010040, address=0x4A0, width=64, chunk=1, plan=ptxlab.repack(f16.d, f16.d),
+            number=0x4000004000010040, address=0x4A0, width=64, vector=1, plan=ptxlab.repack(f16.d, f16.d),
             rows=4, columns=8, trace=trace, row=37, move=load, thread=37, warp=1, **bare,
         )  # fmt: skip
         yield call(

@@ -29,8 +29,8 @@ def _indices(values: tuple[int, ...], group: int = 1) -> list[int]:
     return [i // group % 4 for i, value in enumerate(values) if value and i % group == 0]
 
 
-def _swizzled(row: int, chunk: int) -> int:
-    return chunk ^ row // 2 % 4
+def _swizzled(row: int, vector: int) -> int:
+    return vector ^ row // 2 % 4
 
 
 E2M1 = {0.5: 1, 1: 2, 1.5: 3, 2: 4, 3: 5, 4: 6, 6: 7}

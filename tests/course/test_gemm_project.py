@@ -73,7 +73,7 @@ NOTED = [
     (4, "        fence_async_proxy();\n", "", "proxy"),
     (5, "        mbarrier_init_fence();\n", "", "mbarrier"),
 ]
-SLOW = [(2, "(chunk ^ row % 8)", "chunk", "Bank conflicts: in line")]
+SLOW = [(2, "(vector ^ row % 8)", "vector", "Bank conflicts: in line")]
 
 
 @pytest.fixture(params=["nvrtc", "clang"])
@@ -139,7 +139,7 @@ def test_notes_and_a_time_that_cannot_be_predicted(
     verdict = check(number, replaced(solution(number), before, after))
     assert verdict and verdict.microseconds is None and verdict.ladder is None
     assert re.search(rf"not judged: there is no assembler\. But a note: .*{words}", verdict.text)
-    slow = check(2, replaced(solution(2), "(chunk ^ row % 8)", "chunk"))
+    slow = check(2, replaced(solution(2), "(vector ^ row % 8)", "vector"))
     assert slow.state == "wrong" and "Bank conflicts" in slow.text
 
 

@@ -43,21 +43,22 @@ def test_notes_are_at_the_first_use_alone() -> None:
     lesson = LESSON["shared-memory-and-banks"]
     cells = [
         "# Banks\n\nA `bank`, [banks](x.md).\n\n```\nbank\n```\n\n**Banks** hold a swizzle; a bank.",
-        "Another bank, and a wavefront-like chunk.",
+        "Another bank, and a wavefront-like vector.",
     ]
     first, second = glossary.with_notes(cells, lesson)
     assert re.findall(r'title="[^"]*">(.*?)</a>', first) == ["Banks", "swizzle"]
-    assert re.findall(r'title="[^"]*">(.*?)</a>', second) == ["chunk"]
+    assert re.findall(r'title="[^"]*">(.*?)</a>', second) == ["vector"]
     assert [re.sub(r'<a class="term".*?>(.*?)</a>', r"\1", text) for text in (first, second)] == cells
     assert 'href="glossary.html#term-bank"' in first
 
 
 def test_the_sense_of_the_lesson_is_shown() -> None:
-    (shared,) = glossary.with_notes(["A chunk in a lane."], LESSON["shared-memory-and-banks"])
-    (sparse,) = glossary.with_notes(["A chunk in a lane."], LESSON["metadata-and-selector"])
-    (tensor,) = glossary.with_notes(["A chunk in a lane."], LESSON["tensor-memory"])
-    assert "16 bytes of a row" in shared and "Neighbouring elements" in sparse
-    assert "rows of tensor memory" in tensor and "chunk" in tensor and 'term-chunk"' not in tensor
+    (shared,) = glossary.with_notes(["A vector in a lane."], LESSON["shared-memory-and-banks"])
+    (plain,) = glossary.with_notes(["A vector in a lane."], LESSON["metadata-and-selector"])
+    (tensor,) = glossary.with_notes(["A vector in a lane."], LESSON["tensor-memory"])
+    assert "16 bytes of a row" in shared and "rows of tensor memory" not in shared
+    assert "vector" in plain and 'term-vector"' not in plain
+    assert "rows of tensor memory" in tensor and 'term-vector"' not in tensor
 
 
 def test_lessons_on_the_site_have_notes_and_the_page_has_their_targets() -> None:
@@ -76,7 +77,7 @@ def test_in_a_notebook() -> None:
     entry = lessons.glossary("Banks")
     assert repr(entry).startswith("bank (lesson 04): One of the 32 columns")
     assert 'href="04-shared-memory-and-banks.ipynb"' in entry._repr_html_()
-    assert [term.name for term in lessons.glossary("chunk").entries] == ["chunk", "chunk of a sparse row"]
+    assert [term.name for term in lessons.glossary("chunk").entries] == ["chunk"]
     assert len(lessons.glossary().entries) == len(terms())
     refuses("the glossary has no word 'swizle'; did you mean swizzle", lessons.glossary, "swizle")
     refuses("the glossary has no word 'xyz'; glossary.. shows all words", lessons.glossary, "xyz")

@@ -78,7 +78,7 @@ COMPUTED: dict[str, Callable[[], object]] = {
     "threads of a wgmma": lambda: WGMMA.lanes,
     "warp of a row of D": lambda: WGMMA.d.where(37, 0)[0].lane // 32,
     "registers of a wide D": lambda: WGMMA.d.registers,
-    "swizzled chunk": lambda: swizzled(np.array([5 * 128 + 3 * 16]), 128)[0] % 128 // 16,
+    "swizzled vector": lambda: swizzled(np.array([5 * 128 + 3 * 16]), 128)[0] % 128 // 16,
     "next slice along K": lambda: WGMMA.k * 2 // 16,
     "bits of metadata": lambda: max(sparsity.STRUCTURES["2:4"].nibbles).bit_length(),
     "structure of four-bit elements": lambda: S4_SPARSE.structure and S4_SPARSE.structure.name,

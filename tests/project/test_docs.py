@@ -94,7 +94,7 @@ def test_pictures_agree_with_the_layouts(pages: dict[str, str], family: str) -> 
 
 @pytest.mark.slow
 def test_tiles_have_each_offset_once(pages: dict[str, str]) -> None:
-    """In a picture of shared memory every 16-byte chunk has an offset of its own."""
+    """In a picture of shared memory every 16-byte vector has an offset of its own."""
     pictures = [svg for page in pages.values() for svg in re.findall(r"<svg.*?</svg>", page, flags=re.S)]
     tiles = [offsets for svg in pictures if (offsets := re.findall(r">0x([0-9a-f]{4})</text>", svg))]
     assert tiles

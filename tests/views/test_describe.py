@@ -345,7 +345,7 @@ def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Gene
 def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
     """PTX ISA, "Shared Memory Matrix Layout".
 
-    Core matrices have 8 rows of 16 bytes; a swizzle XORs 16-byte chunks with the row.
+    Core matrices have 8 rows of 16 bytes; a swizzle XORs 16-byte vectors with the row.
     """
     k, n = 37, 13
     (place,) = views.where(WGMMA, "B", k, n, swizzle).records()
@@ -381,18 +381,18 @@ def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.rando
 def test_a_swizzle_is_drawn_as_bits_of_the_address_say(width: int) -> None:
     """Bits 4 up are XORed with bits 7 up (CuTe: Swizzle<B,4,3>, with B = 1, 2 or 3)."""
     mask = {32: 0b1, 64: 0b11, 128: 0b111}[width]
-    plain, swizzled = views.swizzle(width, chunk=1).grids
-    for row, chunk in itertools.product(range(8), range(width // 16)):
-        address = row * width + chunk * 16
+    plain, swizzled = views.swizzle(width, vector=1).grids
+    for row, vector in itertools.product(range(8), range(width // 16)):
+        address = row * width + vector * 16
         moved = address ^ (address >> 7 & mask) << 4
         for grid, place in ((plain, address), (swizzled, moved)):
             cell = grid.at(place // 128, place % 128 // 16)
-            assert cell.text == f"{row}.{chunk}"
-            assert (cell.state == "mark") == (chunk == 1)
+            assert cell.text == f"{row}.{vector}"
+            assert (cell.state == "mark") == (vector == 1)
             assert f"banks {place // 4 % 32}..{place // 4 % 32 + 3}" in grid.hover[cell.row, cell.column]
-    for column in range(8):  # the chunks of a core matrix are in different banks
-        chunks = [swizzled.at(line, column).text[-1] for line in range(swizzled.shape[0])]
-        assert len(set(chunks)) == len(chunks)
+    for column in range(8):  # the vectors of a core matrix are in different banks
+        vectors = [swizzled.at(line, column).text[-1] for line in range(swizzled.shape[0])]
+        assert len(set(vectors)) == len(vectors)
 
 
 @pytest.mark.parametrize("swizzle", [32, 64, 128])
@@ -401,12 +401,12 @@ def test_the_bytes_of_a_slice_are_drawn_as_bits_of_the_address_say(swizzle: int)
     k = 0 if swizzle == 32 else 16
     tile = Tile(16, 16, swizzle // 2, swizzle=swizzle)
     matrix, memory, fields = views.bytes_read(tile.descriptor(0x800, k), tile, k).grids
-    for row, chunk in itertools.product(range(16), range(swizzle // 16)):
-        plain = row * swizzle + chunk * 16
+    for row, vector in itertools.product(range(16), range(swizzle // 16)):
+        plain = row * swizzle + vector * 16
         place = plain ^ (plain >> 7 & mask) << 4
-        cell, read = memory.at(place // 128, place % 128 // 16), chunk - k // 8 in (0, 1)
-        assert (cell.text, cell.state) == (f"{row}.{chunk}", "plain" if read else "dim")
-        assert (matrix.at(row, chunk).state, matrix.at(row, chunk).lane) == (cell.state, cell.lane)
+        cell, read = memory.at(place // 128, place % 128 // 16), vector - k // 8 in (0, 1)
+        assert (cell.text, cell.state) == (f"{row}.{vector}", "plain" if read else "dim")
+        assert (matrix.at(row, vector).state, matrix.at(row, vector).lane) == (cell.state, cell.lane)
     assert [cell.text for cell in fields.cells if cell.state == "mark"] == (
         [f"0x{0x80 + k // 8:x}", f"byte 0x{0x800 + 2 * k:x}"] if k else []
     )
@@ -418,10 +418,10 @@ def test_what_a_wrong_descriptor_reads_is_outlined() -> None:
     picture = views.bytes_read(Descriptor(0x400, 0, 512, 128), tile, address=0x400)
     _, memory, fields = picture.grids
     marked = sorted(cell.text for cell in memory.cells if cell.state == "mark")
-    assert marked == sorted(f"{row}.{chunk}" for row in range(4, 12) for chunk in (0, 1))
+    assert marked == sorted(f"{row}.{vector}" for row in range(4, 12) for vector in (0, 1))
     assert [cell.text for cell in fields.cells if cell.state == "mark"] == ["0x20", "512 bytes"]
     assert "SBO must be 1024, found 512" in picture.notes
-    _, memory, _ = views.bytes_read(Descriptor(0, 0, 128), rows=8).grids  # LBO 0: both chunks are one
+    _, memory, _ = views.bytes_read(Descriptor(0, 0, 128), rows=8).grids  # LBO 0: both vectors are one
     assert [cell.text for cell in memory.cells] == [f"{row}.0+1" for row in range(8)]
 
 
@@ -435,7 +435,7 @@ def test_a_box_is_drawn_where_tma_puts_it() -> None:
         row, column = divmod(first, 64)
         assert cell.text in ("", "0") if not first else cell.text == f"{row}.{column // 8}"
     assert {cell.text for cell in matrix.cells if cell.lane is not None} == {
-        f"{row}.{chunk}" for row in range(4, 8) for chunk in (2, 3)
+        f"{row}.{vector}" for row in range(4, 8) for vector in (2, 3)
     }
     flipping = tensor_map(np.zeros((8, 32), np.float32), (8, 32), "128B_ATOM_32B_FLIP_8B")
     _, memory = views.box(flipping).grids

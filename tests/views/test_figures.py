@@ -83,7 +83,7 @@ def pictures() -> dict[str, Any]:
         "lane f32": views.registers(F16, 7),
         "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
         "descriptor": views.descriptor(0xBFFF_2EEE_3FFF_3ABC),
-        "swizzle 128": views.swizzle(128, chunk=5),
+        "swizzle 128": views.swizzle(128, vector=5),
         "swizzle 32": views.swizzle(32),
         "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront", counts=True),
         "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),

@@ -407,9 +407,9 @@ def _staged(
 def _put(answer: object) -> Sentences:
     result, D, right = _staged(answer, "put", _SHARED, _LEAVE + _STAGED)
     wrong = right != D
-    chunks = right.reshape(64, 2, 8, 8)
+    vectors = right.reshape(64, 2, 8, 8)
     rows, places = np.ogrid[:64, :8]
-    moved = chunks[rows, :, places ^ rows % 8].transpose(0, 2, 1, 3).reshape(64, 128)
+    moved = vectors[rows, :, places ^ rows % 8].transpose(0, 2, 1, 3).reshape(64, 128)
     matrices = right.reshape(4, 2, 8, 8, 2, 8)  # warp, half, row, 16 columns, half, column
     crossed = matrices.transpose(0, 4, 2, 3, 1, 5).reshape(64, 128)
     count = _stored_by(result, "stmatrix", "shared")
@@ -424,7 +424,7 @@ def _put(answer: object) -> Sentences:
         when(not wrong.any() and result.hazards): f"D is right, but {first_hazard(result)}.",
         when(not wrong.any()): f"D is right, but {count} `stmatrix` and {excess} excess wavefronts are more "
         "than it takes.",
-        when(same(D, moved)): "In every row of D, chunks of 8 elements have changed places: TMA reads a "
+        when(same(D, moved)): "In every row of D, vectors of 8 elements have changed places: TMA reads a "
         "swizzled tile, and you stored rows as they are.",
         when(same(D, crossed)): "Blocks of 8 x 8 have changed places: the upper right one of every 16 x 16 "
         "is where the lower left one belongs. Lanes 8 to 15 supply the rows of matrix 1, which is p[1], "
@@ -437,9 +437,9 @@ def _put(answer: object) -> Sentences:
             same(D.reshape(64, 2, 4, 16)[:, :, 0], right.reshape(64, 2, 4, 16)[:, :, 3])
         ): "All four `stmatrix` store to the same place: where do p[4] to p[7] go?",
         when(not wrong[::16].any()): "Rows 0, 16, 32 and 48 are right, most others are not: by which number "
-        "is the chunk XORed?",
+        "is the vector XORed?",
         otherwise: f"{where(wrong)}. Lane i supplies the address of row i % 8 of matrix i / 8: which row and "
-        "which chunk of the tile is that?",
+        "which vector of the tile is that?",
     }
 
 

@@ -264,21 +264,21 @@ def _place_of_x(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one byte offset")
     tile = TritonLayout.read(layouts()["shared"]).shared((_TILE, _TILE))
     expected = int(tile.address(_ROW, _COLUMN))
-    chunk, rest = divmod(2 * _COLUMN, 16)
+    vector, rest = divmod(2 * _COLUMN, 16)
     plain = 128 * _ROW + 2 * _COLUMN
     return {
-        correct(submitted == expected): f"Row {_ROW} begins at byte {128 * _ROW}; chunk {chunk} is moved to "
-        f"{chunk} ^ {_ROW % 8} = {chunk ^ _ROW % 8}, and inside it nothing changes: {rest} more bytes.",
-        when(submitted == plain): "That is the place without a swizzle. Which of the eight 16-byte chunks "
-        "of its row is it in, and where does the swizzle move that chunk?",
+        correct(submitted == expected): f"Row {_ROW} begins at byte {128 * _ROW}; vector {vector} moves to "
+        f"{vector} ^ {_ROW % 8} = {vector ^ _ROW % 8}, and inside it nothing changes: {rest} more bytes.",
+        when(submitted == plain): "That is the place without a swizzle. Which of the eight 16-byte vectors "
+        "of its row is it in, and where does the swizzle move that vector?",
         when(2 * submitted in (expected, plain)): "Those are elements. An `f16` has two bytes.",
-        when(submitted == expected - rest): "That is where its 16-byte chunk begins. Where in the chunk is "
+        when(submitted == expected - rest): "That is where its 16-byte vector begins. Where in the vector is "
         "the element?",
-        when(submitted == 128 * _ROW + 16 * ((_COLUMN // 16) ^ _ROW % 8) + rest): "A chunk is 16 *bytes*: "
+        when(submitted == 128 * _ROW + 16 * ((_COLUMN // 16) ^ _ROW % 8) + rest): "A vector is 16 *bytes*: "
         "8 elements.",
-        when(submitted // 128 == _ROW): "The row is right. Chunk = byte in the row // 16; the swizzle XORs "
+        when(submitted // 128 == _ROW): "The row is right. Vector = byte in the row // 16; the swizzle XORs "
         "it with row % 8.",
-        otherwise: "A row of 64 `f16` has 128 bytes. Find the 16-byte chunk in the row, XOR its number with "
+        otherwise: "A row of 64 `f16` has 128 bytes. Find the 16-byte vector in the row, XOR its number with "
         "row % 8, and add what is left.",
     }
 

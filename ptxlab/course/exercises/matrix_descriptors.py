@@ -21,12 +21,12 @@ INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
 FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
 _CORE = 128  # bytes of a core matrix: 8 rows of 16
-_CHUNK = 16  # bytes
+_VECTOR = 16  # bytes
 _ADDRESS = drawn("06.1", "`0x{:04x}`", 0x1400, 0x0C00, 0x1C00, 0x3400, 0x2400, 0x0800)
-_CHUNKS = drawn(
+_VECTORS = drawn(
     "06.2",
-    "chunk {0[1]} of row {0[0]}? And chunk {1[1]} of row {1[0]}?",
-    ((6, 1), (13, 3)),  # (row, chunk)
+    "vector {0[1]} of row {0[0]}? And vector {1[1]} of row {1[0]}?",
+    ((6, 1), (13, 3)),  # (row, vector)
     ((4, 1), (11, 2)),
     ((2, 3), (13, 1)),
     ((6, 2), (15, 1)),
@@ -77,14 +77,14 @@ def majors() -> Picture:
     for major, direction in (("K", "across"), ("MN", "down")):
         tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN")
         cells, hover = [], np.full((16, 16), "", dtype=object)
-        for line, chunk in np.ndindex(16, 2):
-            row, k = (line, 8 * chunk) if major == "K" else (8 * chunk, line)
+        for line, vector in np.ndindex(16, 2):
+            row, k = (line, 8 * vector) if major == "K" else (8 * vector, line)
             offset = int(tile.offset(row, k))
             size = (1, 8) if major == "K" else (8, 1)
             tint = core_matrix_tint(offset // _CORE * 2, 1)
             cells.append(Cell(row, k, *size, (str(offset),), tint))
             hover[row : row + size[0], k : k + size[1]] = (
-                f"bytes {index_range(offset, _CHUNK)}, core matrix {offset // _CORE}"
+                f"bytes {index_range(offset, _VECTOR)}, core matrix {offset // _CORE}"
             )
         title = f"{major}-major: 16 bytes run {direction}"
         grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
@@ -150,28 +150,28 @@ def encode(answer: object) -> Sentences:
 
 @checks("06.2")
 def _swizzled_place(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, len(_CHUNKS), "two positions, each from 0 to 3")
+    submitted = whole_numbers(answer, len(_VECTORS), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
-    expected = tuple(int(tile.offset(row, chunk * tile.core_width)) // 16 % 4 for row, chunk in _CHUNKS)
+    expected = tuple(int(tile.offset(row, vector * tile.core_width)) // 16 % 4 for row, vector in _VECTORS)
     return {
         correct(submitted == expected): "Each pair of rows is XORed with the same value, and after eight "
         "rows, that is 512 bytes, the pattern repeats. That is why such a tile begins at a multiple of 512.",
-        when(submitted == tuple(chunk for _, chunk in _CHUNKS)): "That does not swizzle at all: every chunk "
+        when(submitted == tuple(vector for _, vector in _VECTORS)): "That does not swizzle: every vector "
         "stays where it was.",
         when(submitted == expected[::-1]): "The numbers are right, but in the wrong order.",
-        when(submitted == tuple(chunk ^ row % 4 for row, chunk in _CHUNKS)): "Your pattern changes with "
+        when(submitted == tuple(vector ^ row % 4 for row, vector in _VECTORS)): "Your pattern changes with "
         "every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
-        when(submitted == tuple(chunk ^ row // 4 % 2 for row, chunk in _CHUNKS)): "That is the 32-byte "
+        when(submitted == tuple(vector ^ row // 4 % 2 for row, vector in _VECTORS)): "That is the 32-byte "
         "swizzle, where four rows fill 128 bytes and one bit is XORed.",
-        when(submitted == tuple((chunk + row // 2) % 4 for row, chunk in _CHUNKS)): "The rows are paired "
-        "correctly, but you rotated the chunks. XOR exchanges them.",
+        when(submitted == tuple((vector + row // 2) % 4 for row, vector in _VECTORS)): "The rows are paired "
+        "correctly, but you rotated the vectors. XOR exchanges them.",
         when(any(not 0 <= place < 4 for place in submitted)): "There are only four positions, 0 to 3: only "
         "two bits of the row number are used.",
-        when(submitted[0] == expected[0]): "The first is right. For the second, write row * 64 + chunk * 16 "
+        when(submitted[0] == expected[0]): "The first is right. For the second, write row * 64 + vector * 16 "
         "in binary and mark bits 4, 5, 7 and 8; bit 9 is not used.",
-        when(submitted[1] == expected[1]): "The second is right. For the first, write row * 64 + chunk * 16 "
+        when(submitted[1] == expected[1]): "The second is right. For the first, write row * 64 + vector * 16 "
         "in binary and mark bits 4, 5, 7 and 8.",
-        otherwise: "Write the byte address row * 64 + chunk * 16 in binary: bits 7 and 8 are XORed into "
+        otherwise: "Write the byte address row * 64 + vector * 16 in binary: bits 7 and 8 are XORed into "
         "bits 4 and 5, and these two are the position.",
     }
 

@@ -356,7 +356,7 @@ def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.f
     try:
         a, b, c = (np.asarray(part, dtype=np.float64) for part in answer)
     except (TypeError, ValueError, OverflowError):
-        raise WrongForm(f"some parts are not numbers; the answer takes the form {form}.") from None
+        raise WrongForm(f"some parts are not numbers; expected {form}.") from None
     if a.ndim != 1 or b.ndim != 1 or c.size != 1 or max(a.size, b.size) > SHORT.k:
         raise WrongForm(f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}.")
     if not all(np.isfinite(part).all() for part in (a, b, c)):

@@ -10,7 +10,7 @@ from ...isa.instruction_descriptor import InstructionDescriptor
 from ...isa.zero_column_mask import ZeroColumnMask
 from ...views import Picture
 from ...views.charts import table
-from ...views.colour_keys import CHUNK_HUES
+from ...views.colour_keys import VECTOR_HUES
 from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
@@ -108,7 +108,7 @@ def without(left_out: str) -> Picture:
             return Entry(role="blank")
         gone = name == left_out and issued
         words, tooltip = f"no {text}" if gone else text, f"{_WHO[who]}: {text}"
-        return Entry((words,), CHUNK_HUES[who] * 4 + 1, tooltip, "mark" if gone else "plain")
+        return Entry((words,), VECTOR_HUES[who] * 4 + 1, tooltip, "mark" if gone else "plain")
 
     rows = [str(step) for step in range(1, len(names) + 1)]
     grid = uniform_grid((len(names), len(_WHO)), entry, rows, _WHO, ("step", ""), density="close")

@@ -13,7 +13,7 @@ from ...isa.tensor_operand import TensorOperand
 from ...memory.library_formats import scale_offset
 from ...views import Cell, Grid, Header, Picture
 from ...views.charts import bars, table
-from ...views.colour_keys import CHUNK_HUES
+from ...views.colour_keys import VECTOR_HUES
 from ...views.grid import State
 from ...views.labels import index_range
 from ..answers import result_of, whole_numbers
@@ -181,7 +181,7 @@ def sub_columns(k: int) -> Picture:
                 continue
             mark: State = "mark" if scale // per_block == step else "plain"
             span = index_range(form.block * scale, form.block)
-            tint = CHUNK_HUES[scale // per_block % 8] * 4 + 1
+            tint = VECTOR_HUES[scale // per_block % 8] * 4 + 1
             cells.append(Cell(row, scale, 1, 1, (span,), tint, mark))
             hover[row, scale] = f"scale of K {span}\ncolumn {scale // 4 * 4}, byte {scale % 4}"
     heads = tuple(Header(4 * at, 4, (f"column {4 * at}, bytes 0..3",)) for at in range(4))

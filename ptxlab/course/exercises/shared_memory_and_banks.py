@@ -35,7 +35,7 @@ FOUR = transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 _LANES = np.arange(32)
 _ROW = 128  # bytes: 64 elements of f16
-_CHUNK = 16  # bytes that ldmatrix reads of a row
+_VECTOR = 16  # bytes that ldmatrix reads of a row
 _SIDE = 8  # rows of a matrix of ldmatrix, and its columns
 
 #: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 by the distance of its rows in bytes.
@@ -85,16 +85,16 @@ def strided(stride: int) -> Picture:
 
 
 def swizzled_rows(swizzle: int) -> Picture:
-    """The same chunk of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
+    """The same vector of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
 
     >>> swizzled_rows(64).notes[0].partition(":")[0]
     '2 wavefronts where 1 would do'
     """
-    access = ONE.conflicts(swizzled(ONE.addresses(2 * _CHUNK, _ROW), swizzle))
+    access = ONE.conflicts(swizzled(ONE.addresses(2 * _VECTOR, _ROW), swizzle))
     name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     return replace(
         banks(access, "wavefront", counts=True),
-        title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}",
+        title=f"Vector 2 of eight rows, {_ROW} bytes apart, with {name}",
     )
 
 
@@ -139,7 +139,7 @@ def cures() -> Picture:
     '9216 bytes'
     """
     rows, first = rows_of_a()
-    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "wgmma reads it\n(lesson 06)"]
+    columns = ["the tile takes", "ldmatrix.x4 takes", "a vector begins at", "wgmma reads it\n(lesson 06)"]
     texts = {}
     for name, pitch, swizzle in (
         (f"rows of {_ROW} bytes", _ROW, 0),
@@ -147,11 +147,11 @@ def cures() -> Picture:
         (f"{_ROW}-byte swizzle", _ROW, _ROW),
     ):
         wavefronts = FOUR.conflicts(swizzled(rows * pitch + 2 * first, swizzle)).wavefronts
-        chunk = "(chunk ^ row % 8)" if swizzle else "chunk"
+        vector = "(vector ^ row % 8)" if swizzle else "vector"
         texts[name] = [
             f"{64 * pitch} bytes",
             f"{wavefronts} wavefronts",
-            f"row * {pitch} +\n{chunk} * {_CHUNK}",
+            f"row * {pitch} +\n{vector} * {_VECTOR}",
             "yes" if swizzle else "no",
         ]
     shades = {"32 wavefronts": 0.6, "9216 bytes": 0.6, "no": 0.6, "yes": -0.4, "4 wavefronts": -0.4}
@@ -294,12 +294,12 @@ def _pitches(answer: object) -> Sentences:
     )
     return {
         correct(submitted == expected): "Eight rows use all banks if the pitch is an odd number of 16-byte "
-        "chunks: then the rows begin at eight different places of a 128-byte row. Rows of 80 bytes are "
-        "five chunks, and need no padding.",
+        "vectors: then the rows begin at eight different places of a 128-byte row. Rows of 80 bytes are "
+        "five vectors, and need no padding.",
         when(submitted == _SIZES): "Without padding only one of the four has no conflicts. Count the "
-        "16-byte chunks of a row: an even number comes back to the same banks too early.",
+        "16-byte vectors of a row: an even number comes back to the same banks too early.",
         when(submitted == padded): "None of them has conflicts, but one needs no padding at all. Which row "
-        "is already an odd number of chunks?",
+        "is already an odd number of vectors?",
         when(in_elements): "Those are elements. An element of f16 has two bytes.",
         when(any(pitch % 16 for pitch in submitted)): "A pitch has to be a multiple of 16 bytes, since "
         "ldmatrix takes no other addresses: one word of padding, which is enough for loads of 4 bytes, is "
@@ -393,16 +393,16 @@ def _address(answer: object) -> Sentences:
         [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
     )
     lane, pitch = _LANES, np.array(_PITCHES)[:, None]
-    expected = lane % 16 * pitch + lane // 16 * _CHUNK
+    expected = lane % 16 * pitch + lane // 16 * _VECTOR
     at = next((int(number) for number in np.argwhere((addresses != expected).any(axis=0))[:1, 0]), 0)
     return {
         correct((addresses == expected).all()): "Lanes 0 to 15 go down the left half, lanes 16 to 31 down "
         "the right half, 8 elements or 16 bytes further. With this order the registers are those of the "
         "mma, and nothing has to be moved.",
-        when((addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _CHUNK).all()): "This "
-        "swaps matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows 8 to 15. "
+        when((addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _VECTOR).all()): "You "
+        "swap matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows 8 to 15. "
         "(For B, which has no such order, some kernels use yours.)",
-        when((addresses == lane % 8 * pitch + lane // 8 * _CHUNK).all()): "This reads four matrices side by "
+        when((addresses == lane % 8 * pitch + lane // 8 * _VECTOR).all()): "This reads four matrices side by "
         "side, 8 rows and 32 columns. A has 16 rows.",
         when((addresses == lane * pitch).all()): "This reads 32 rows of the tile. A has 16, with two "
         "matrices side by side.",
@@ -449,7 +449,7 @@ def _place(answer: object) -> Sentences:
     kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, TILED)
     A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
     advice = (
-        "A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
+        "A vector begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
     )
     result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
@@ -458,21 +458,21 @@ def _place(answer: object) -> Sentences:
         executed.moved.conflicts for executed in result.profile if executed.instruction.parts[0] == "ldmatrix"
     )
     return {
-        correct(not wrong.any() and not excess and not result.hazards): "The same chunk of eight "
-        "neighbouring rows is now at eight different places of a 128-byte row, and so are the eight chunks "
+        correct(not wrong.any() and not excess and not result.hazards): "The same vector of eight "
+        "neighbouring rows is now at eight different places of a 128-byte row, and so are the eight vectors "
         "of a row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
-        when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
+        when(wrong.any()): f"{where(wrong)}. Do two vectors go to the same place? Every one of the 128 needs "
         "its own.",
         when(
             excess and not reads
         ): f"D is right, and `ldmatrix` has no conflicts. But the stores that fill the tile take "
-        f"{excess} wavefronts more than needed: eight lanes store the eight chunks of one *row*. Which of "
+        f"{excess} wavefronts more than needed: eight lanes store the eight vectors of one *row*. Which of "
         "them are in the same banks?",
         when(excess == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
-        "many. The same chunk of eight neighbouring rows is still in the same four banks.",
+        "many. The same vector of eight neighbouring rows is still in the same four banks.",
         when(excess == 48): "D is right and more than half of the conflicts are gone, but some rows of "
         "every eight still share a place. How many different numbers does your formula combine with the "
-        "chunk?",
+        "vector?",
         otherwise: f"D is right, but shared memory takes {excess} wavefronts more than needed. Which of "
-        "rows 0 to 7 have chunk 0 at the same place in their row?",
+        "rows 0 to 7 have vector 0 at the same place in their row?",
     }

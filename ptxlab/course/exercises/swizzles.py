@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ...memory import Tile
 from ...memory.swizzle import swizzled
 from ...views import Picture
-from ...views.colour_keys import CHUNK_HUES
+from ...views.colour_keys import VECTOR_HUES
 from ...views.grid import Entry, uniform_grid
 from ...views.labels import index_range
 from ..answers import whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 from .matrix_descriptors import decoded
 
-#: Bytes in a chunk, in a row of all banks (4 bytes of each), and in an atom of the 128-byte swizzle.
-_CHUNK, _LINE, _ATOM = 16, 128, 1024
+#: Bytes in a vector, in a row of all banks (4 bytes of each), and in an atom of the 128-byte swizzle.
+_VECTOR, _LINE, _ATOM = 16, 128, 1024
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
             offset = int(tile.offset(8 * row, tile.atom_width * column))
             number = offset // _ATOM
             tooltip = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
-            return Entry((f"0x{offset:x}",), CHUNK_HUES[number % 8] * 4 + 1, tooltip)
+            return Entry((f"0x{offset:x}",), VECTOR_HUES[number % 8] * 4 + 1, tooltip)
 
         columns = [f"k {index_range(64 * at, 64)}" for at in range(shape[1])]
         title = f'order="{order}": {meaning}, SBO {tile.stride}'
@@ -58,18 +58,18 @@ _ROW, _K = drawn("07.1", "row {}, k = {}", (11, 42), (13, 26), (10, 51), (14, 19
 def _swizzled_byte(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of bytes")
     expected = int(_TILE.offset(_ROW, _K))
-    chunk, rest = divmod(2 * _K, _CHUNK)
+    vector, rest = divmod(2 * _K, _VECTOR)
     plain = _ROW * _LINE + 2 * _K
     return {
         correct(submitted == expected): f"Row {_ROW} begins at byte {_ROW * _LINE}. Byte {2 * _K} of "
-        f"the row is byte {rest} of chunk {chunk}, and {chunk} XOR {_ROW % 8} = {chunk ^ _ROW % 8}.",
-        when(submitted == plain): "That is where it would be without the swizzle. Which chunk of its row is "
+        f"the row is byte {rest} of vector {vector}, and {vector} XOR {_ROW % 8} = {vector ^ _ROW % 8}.",
+        when(submitted == plain): "That is where it would be without the swizzle. Which vector of its row is "
         "it in?",
-        when(submitted == _ROW * _LINE + (chunk + _ROW) % 8 * _CHUNK + rest): "You rotated the chunks. The "
-        "swizzle takes the XOR of chunk and row.",
-        when(submitted == _ROW * _LINE + (chunk ^ _ROW) * _CHUNK + rest): "Only three bits of the row are "
+        when(submitted == _ROW * _LINE + (vector + _ROW) % 8 * _VECTOR + rest): "You rotated the vectors. "
+        "The swizzle takes the XOR of vector and row.",
+        when(submitted == _ROW * _LINE + (vector ^ _ROW) * _VECTOR + rest): "Only three bits of the row are "
         "used: bits 7, 8 and 9 of the address. The pattern repeats after eight rows.",
-        when(submitted == expected - rest): "The chunk is in the right place. Where in the chunk does the "
+        when(submitted == expected - rest): "The vector is in the right place. Where in the vector does the "
         "element begin?",
         when(submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K))): "You counted "
         "one byte for each element. An f16 takes two.",
@@ -77,7 +77,7 @@ def _swizzled_byte(answer: object) -> Sentences:
         when(submitted // _LINE != _ROW): f"Look at the row first: a row has {_LINE} bytes, and the swizzle "
         "never leaves its 128-byte row.",
         otherwise: "The row is right. Write the address without swizzle in binary: which bits are the "
-        "chunk, and with which bits are they XORed?",
+        "vector, and with which bits are they XORed?",
     }
 
 
@@ -103,10 +103,10 @@ def _swizzle_function(answer: object) -> Sentences:
     at = int(offsets[np.argmin(right[wrong[0]])])
     first = f"Look at offset {at} with width {wrong[0]}."
     rotated = {
-        width: offsets // width * width + (offsets % width + (offsets >> 7) * _CHUNK) % width
+        width: offsets // width * width + (offsets % width + (offsets >> 7) * _VECTOR) % width
         for width in _WIDTHS
     }
-    by_row = {width: offsets ^ (offsets // width % (width // _CHUNK)) * _CHUNK for width in _WIDTHS}
+    by_row = {width: offsets ^ (offsets // width % (width // _VECTOR)) * _VECTOR for width in _WIDTHS}
     always = {width: swizzled(offsets, 128) for width in _WIDTHS}
     same = dict.fromkeys(_WIDTHS, offsets)
 
@@ -119,12 +119,12 @@ def _swizzle_function(answer: object) -> Sentences:
         "use?",
         when(is_like(by_row)): f"{first} You took the row, offset // width. The swizzle takes bits of the "
         "address, starting at bit 7, however wide a row is.",
-        when(is_like(rotated)): f"{first} You rotated the chunks; an XOR exchanges them.",
-        when(all((table[width] % _CHUNK != offsets % _CHUNK).any() for width in _WIDTHS)): f"{first} The "
-        "four lowest bits, the byte in its chunk, never change.",
+        when(is_like(rotated)): f"{first} You rotated the vectors; an XOR exchanges them.",
+        when(all((table[width] % _VECTOR != offsets % _VECTOR).any() for width in _WIDTHS)): f"{first} The "
+        "four lowest bits, the byte in its vector, never change.",
         when(right[128].all()): f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the "
         "same ones: starting at bit 7, into bit 4 and up.",
-        otherwise: f"{first} Take the bits that start at bit 7, as many as the chunks of a row need, and "
+        otherwise: f"{first} Take the bits that start at bit 7, as many as the vectors of a row need, and "
         "XOR them into the bits that start at bit 4.",
     }
 

@@ -10,7 +10,7 @@ from ...isa.tensor_operand import COLUMNS, LANES, accessible_lanes
 from ...tcgen05_instruction import TensorInstruction
 from ...views import Header, Picture, tensor_memory, tensor_registers
 from ...views.charts import bars
-from ...views.colour_keys import CHUNK_HUES
+from ...views.colour_keys import VECTOR_HUES
 from ...views.grid import Entry, uniform_grid
 from ...views.labels import index_range
 from ..answers import whole_number_set, whole_numbers
@@ -90,7 +90,7 @@ def allocated(n: int) -> Picture:
         where = f"columns {index_range(_CELL_COLUMNS * at, _CELL_COLUMNS)}: block {block}"
         if accumulator >= 2:
             return Entry(("unused",), tooltip=f"{where}, allocated, but not used")
-        tint = CHUNK_HUES[block % 8] * 4 + 2 * accumulator
+        tint = VECTOR_HUES[block % 8] * 4 + 2 * accumulator
         return Entry((f"D{accumulator}",), tint, f"{where}, accumulator {accumulator}")
 
     grid = replace(
@@ -124,7 +124,7 @@ def accessible(warp: int) -> Picture:
             f"{'for' if mine else 'not for'} tcgen05.ld and .st of warp {warp}"
         )
         text = addresses(first, column)
-        return Entry((text,), CHUNK_HUES[row] * 4 + 1, tooltip, "plain" if mine else "dim")
+        return Entry((text,), VECTOR_HUES[row] * 4 + 1, tooltip, "plain" if mine else "dim")
 
     rows = [f"lanes {index_range(WARP * row, WARP)}" for row in range(shape[0])]
     columns = [index_range(step * at, step) for at in range(shape[1])]

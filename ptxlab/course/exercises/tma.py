@@ -101,26 +101,26 @@ def _place_in_box(answer: object) -> Sentences:
     table = function_table(answer, rows, columns, form="`place(row, column)` returns one number of bytes")
     row, column = np.indices((rows, columns))
     expected = _NARROW.tile().offset(row, column)
-    chunk, rest = column // 8, column % 8 * 2
+    vector, rest = column // 8, column % 8 * 2
     first = first_wrong(table, expected, "[{}][{}]")
     return {
         correct(not first): "Rows are 128 bytes apart, however narrow the box is. A row has eight places "
-        "for chunks, and the XOR uses all of them, so the four chunks of row 4 are in its right half.",
+        "for vectors, and the XOR uses all of them, so the four vectors of row 4 are in its right half.",
         when((table == row * 64 + column * 2).all()): "That is the box without gaps and without a swizzle.",
         when((table == row * 128 + column * 2).all()): "The rows are right. Now the swizzle: which place "
-        "of its row does each chunk go to?",
-        when((table == row * 64 + (chunk ^ row // 2 % 4) * 16 + rest).all()): "That is the 64-byte swizzle, "
+        "of its row does each vector go to?",
+        when((table == row * 64 + (vector ^ row // 2 % 4) * 16 + rest).all()): "That is the 64-byte swizzle, "
         "with rows 64 bytes apart. This box has the 128-byte swizzle.",
-        when((table == row * 128 + (chunk ^ row % 4) * 16 + rest).all()): f"Look at {first}. You used two "
-        "bits of the row. The 128-byte swizzle uses three, even if the row has four chunks.",
-        when((table == row * 128 + (chunk ^ row) * 16 + rest).all()): f"Look at {first}. The swizzle uses "
+        when((table == row * 128 + (vector ^ row % 4) * 16 + rest).all()): f"Look at {first}. You used two "
+        "bits of the row. The 128-byte swizzle uses three, even if the row has four vectors.",
+        when((table == row * 128 + (vector ^ row) * 16 + rest).all()): f"Look at {first}. The swizzle uses "
         "three bits of the row: the pattern repeats after eight rows.",
-        when((table == row * 128 + (chunk ^ row % 8) * 16).all()): f"Look at {first}. The chunk is right. "
-        "Where in its chunk is the element?",
+        when((table == row * 128 + (vector ^ row % 8) * 16).all()): f"Look at {first}. The vector is right. "
+        "Where in its vector is the element?",
         when(not (table[0] != expected[0]).any()): f"Row 0 is right. Look at {first}: how far apart are the "
-        "rows, and with what is the chunk XORed?",
-        otherwise: f"Look at {first}. Start with row * 128, then the chunk, eight elements wide, XOR row % "
-        "8, then the element within its chunk.",
+        "rows, and with what is the vector XORed?",
+        otherwise: f"Look at {first}. Start with row * 128, then the vector, eight elements wide, XOR row % "
+        "8, then the element within its vector.",
     }
 
 

@@ -495,7 +495,7 @@ def _bank_conflicts(answer: object) -> Sentences:
         broken(6),
         9,
         "A row has 32 floats, exactly as many as there are banks, so the rows of all eight groups begin in "
-        "bank 0. Rows of 40 floats would fix it; the copy below then takes chunks i / 8 * 10 + i % 8.",
+        "bank 0. Rows of 40 floats would fix it; the copy below then takes vectors i / 8 * 10 + i % 8.",
         {
             13: "Here the lanes read 512 bytes side by side: four wavefronts, and fewer are impossible.",
             4: "That is global memory, which has no banks; it has sectors.",

@@ -51,7 +51,7 @@ def _boxes() -> ExpectedLaunch:
     return ExpectedLaunch(1, 32, (*maps, D), D, INS(A, B))
 
 
-def _chunks(n: int) -> ExpectedLaunch:
+def _pieces(n: int) -> ExpectedLaunch:
     x, y = normal_numbers((n,), 5).astype(np.float32), np.full(n, np.nan, np.float32)
     return ExpectedLaunch(1, 64, (x, y, n), y, 2 * x, f"n = {n}")
 
@@ -71,7 +71,7 @@ _KERNELS = broken_kernels(
         [_warpgroup],
         [lambda: _warpgroup(halves=1)],
         [_boxes],
-        launches(_chunks, (160,), (64,), (100,), (4,)),
+        launches(_pieces, (160,), (64,), (100,), (4,)),
         launches(_tiles, (32, 6, 64), (32, 6, 112), (32, 6, 16)),
         launches(_tiles, (64, 7, 64), (64, 7, 112), (64, 7, 16)),
     ),
@@ -232,12 +232,12 @@ def _too_many_bytes(answer: object) -> Sentences:
         correct(is_right(result, wrong)): "What is announced is what is copied, also in the last "
         "iteration. (TMA is different: a box that leaves the array is filled with zeros, and counts in "
         "full.)",
-        when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the chunk is read "
+        when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the piece is read "
         "before its copy is known to be complete. The wait is right; what it waits for was not.",
         **reported(result),
         when(
             not wrong[: launch.output.size // 64 * 64].any()
-        ): f"All full chunks are right ({launch.sizes}). The numbers behind them are needed as well.",
+        ): f"All full pieces are right ({launch.sizes}). The numbers behind them are needed as well.",
         otherwise: f"{wrong_in(wrong, launch, 'y')}. Every number has to be copied once.",
     }
 

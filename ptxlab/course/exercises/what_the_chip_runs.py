@@ -199,10 +199,10 @@ def _texts(answer: object, form: str) -> list[str]:
     if isinstance(answer, str):
         answer = [answer]
     if not isinstance(answer, Iterable) or isinstance(answer, dict):
-        raise WrongForm(f"the answer takes the form {form}.")
+        raise WrongForm(f"{quoted(answer)} is not a list of words; expected {form}.")
     words = list(answer)
     if not all(isinstance(word, str) for word in words):
-        raise WrongForm(f"the answer takes the form {form}.")
+        raise WrongForm(f"{quoted(answer)} is not a list of words; expected {form}.")
     return [word.strip().lower() for word in words]
 
 

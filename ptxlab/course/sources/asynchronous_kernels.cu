@@ -41,7 +41,7 @@ extern "C" __global__ void bulk_store(const f16* A, const f16* B, float* D) {
 }
 
 extern "C" __global__ void warpgroup(const int4* A, const int4* B, float* D) {
-    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // chunks of 8 elements
+    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // vectors of 8 elements
     float d[4] = {0, 0, 0, 0};
     int row = threadIdx.x % 64, half = threadIdx.x / 64;
     tile_a[place(row, half)] = A[row * 2 + half];
@@ -98,8 +98,8 @@ extern "C" __global__ void two_boxes(const __grid_constant__ TensorMap A,
     store_d(d, D, 8);
 }
 
-extern "C" __global__ void chunks(const float* x, float* y, int n) {  // y = 2 x
-    __shared__ __align__(128) float chunk[64];
+extern "C" __global__ void pieces(const float* x, float* y, int n) {  // y = 2 x
+    __shared__ __align__(128) float piece[64];
     __shared__ mbarrier full;
     if (threadIdx.x == 0) {
         mbarrier_init(&full, 1);
@@ -109,12 +109,12 @@ extern "C" __global__ void chunks(const float* x, float* y, int n) {  // y = 2 x
     for (int i = 0; i < n; i += 64) {
         int count = min(64, n - i);
         if (threadIdx.x == 0) {
-            mbarrier_arrive_expect_tx(&full, sizeof(chunk));
-            cp_async_bulk(chunk, x + i, count * 4, &full);
+            mbarrier_arrive_expect_tx(&full, sizeof(piece));
+            cp_async_bulk(piece, x + i, count * 4, &full);
         }
         mbarrier_wait(&full, i / 64 % 2);
         if (threadIdx.x < count)
-            y[i + threadIdx.x] = 2 * chunk[threadIdx.x];
+            y[i + threadIdx.x] = 2 * piece[threadIdx.x];
         __syncthreads();
     }
 }

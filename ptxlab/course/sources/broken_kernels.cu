@@ -93,15 +93,15 @@ extern "C" __global__ void staged(const f16* A, const f16* B, float* D) {  // D:
 
 extern "C" __global__ void pipeline(const f16* A, const f16* B, float* D, int K) {
     __shared__ __align__(16) f16 tile[2][16 * 24];  // used alternately
-    int row = threadIdx.x % 16, chunk = threadIdx.x / 16 * 8;
-    const f16* from = A + row * K + chunk;
+    int row = threadIdx.x % 16, column = threadIdx.x / 16 * 8;
+    const f16* from = A + row * K + column;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
-    cp_async(&tile[0][row * 24 + chunk], from);
+    cp_async(&tile[0][row * 24 + column], from);
     cp_async_commit_group();
     for (int k = 0; k < K; k += 16) {
         if (k + 16 < K) {
-            cp_async(&tile[(k / 16 + 1) % 2][row * 24 + chunk], from + k + 16);
+            cp_async(&tile[(k / 16 + 1) % 2][row * 24 + column], from + k + 16);
             cp_async_commit_group();
         }
         cp_async_wait_group<1>();  // all but the latest group

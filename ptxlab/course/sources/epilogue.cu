@@ -98,8 +98,8 @@ __device__ void store(const float* d, const float* bias, unsigned* D, int N) {
 
 __device__ void put(char* tile, const unsigned* p) {
     for (int i = 0; i < 4; i++) {
-        int row = threadIdx.x % 16, chunk = 2 * i + threadIdx.x % 32 / 16;
-        stmatrix(tile + row * 128 + (chunk ^ row % 8) * 16, p + 4 * i);
+        int row = threadIdx.x % 16, vector = 2 * i + threadIdx.x % 32 / 16;
+        stmatrix(tile + row * 128 + (vector ^ row % 8) * 16, p + 4 * i);
     }
 }
 

@@ -41,10 +41,10 @@ extern "C" __global__ void one(const f16* A, const f16* B, float* D, const float
 extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
     __shared__ __align__(128) char tile[2048];
     for (int i = threadIdx.x; i < 128; i += 32) {
-        int4 chunk = ((const int4*)A)[i];
+        int4 vector = ((const int4*)A)[i];
         asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
             :: "r"((unsigned)__cvta_generic_to_shared(tile + place(i / 8, i % 8))),
-            "r"(chunk.x), "r"(chunk.y), "r"(chunk.z), "r"(chunk.w) : "memory");
+            "r"(vector.x), "r"(vector.y), "r"(vector.z), "r"(vector.w) : "memory");
     }
     __syncthreads();
     unsigned a[4], b[2];

@@ -15,7 +15,7 @@ _STORE = (
 _PACKED = "pack(max(x[0] + bias[column], 0.0f), max(x[1] + bias[column + 1], 0.0f))"
 _PUT = (
     "int lane = threadIdx.x % 32, row = lane % 16; for (int i = 0; i < 4; i++) { "
-    "int chunk = 2 * i + lane / 16; stmatrix(tile + row * 128 + (chunk ^ row % 8) * 16, p + 4 * i); }"
+    "int vector = 2 * i + lane / 16; stmatrix(tile + row * 128 + (vector ^ row % 8) * 16, p + 4 * i); }"
 )
 _ISSUE = "if (threadIdx.x == 0) { tma_store(D, column, 0, tile); commit_group(); wait_group_read<0>(); }"
 _LEAVE = f"fence_proxy_async(); __syncthreads(); {_ISSUE}"
@@ -78,7 +78,7 @@ _EPILOGUES = [
         "more often than it has to",
     ),
     ("14.3", ";", "elements are wrong"),
-    ("14.3", replaced(_PUT, "(chunk ^ row % 8)", "chunk"), "rows as they are"),
+    ("14.3", replaced(_PUT, "(vector ^ row % 8)", "vector"), "rows as they are"),
     (
         "14.3",
         replaced(
@@ -91,7 +91,7 @@ _EPILOGUES = [
     ("14.3", replaced(_PUT, "row % 8", "row / 8"), "XORed"),
     (
         "14.3",
-        replaced(_PUT, "row * 128 + (chunk ^ row % 8) * 16", "group() * 128 + thread_in_group() * 4"),
+        replaced(_PUT, "row * 128 + (vector ^ row % 8) * 16", "group() * 128 + thread_in_group() * 4"),
         "multiple of 16",
     ),
     ("14.3", replaced(_PUT, "p + 4 * i", "p"), "where do p[4]"),
@@ -167,7 +167,7 @@ RIGHT: list[tuple[str, Any]] = [
         "14.3",
         completed(
             "14.3",
-            replaced(_PUT, "row * 128 + (chunk ^ row % 8) * 16", "(row * 128 + chunk * 16 ^ row % 8 << 4)"),
+            replaced(_PUT, "row * 128 + (vector ^ row % 8) * 16", "(row * 128 + vector * 16 ^ row % 8 << 4)"),
         ),
     ),
     (

@@ -38,7 +38,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("31.2", (49152, 3), "A stage is a tile"),
     ("31.3", 674, "without a swizzle"),
     ("31.3", 337, "Those are elements"),
-    ("31.3", 752, "where its 16-byte chunk begins"),
+    ("31.3", 752, "where its 16-byte vector begins"),
     ("31.3", 706, "16 *bytes*"),
     ("31.3", 640, "The row is right"),
     ("31.3", 34, "A row of 64"),

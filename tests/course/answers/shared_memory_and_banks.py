@@ -7,7 +7,7 @@ from typing import Any
 
 def place(expression: str) -> str:
     """CUDA C++ of the function that exercise 04.8 asks for."""
-    return f"__device__ int place(int row, int chunk) {{ return {expression}; }}"
+    return f"__device__ int place(int row, int vector) {{ return {expression}; }}"
 
 
 def by_matrix(lane: int, pitch: int) -> int:
@@ -25,14 +25,14 @@ SOLUTIONS: dict[str, str] = {
     "04.5": "(27, 14, 3)",
     "04.6": "lane % 16 * pitch + lane // 16 * 16",
     "04.7": "(11, 0)",
-    "04.8": "return row * 128 + (chunk ^ row % 8) * 16;",
+    "04.8": "return row * 128 + (vector ^ row % 8) * 16;",
 }
 
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     ("04.6", by_matrix),
     ("04.6", lambda lane, pitch: (lane & 15) * pitch + (lane >> 4) * 16),
-    ("04.8", place("row * 128 + (chunk + row) % 8 * 16")),
+    ("04.8", place("row * 128 + (vector + row) % 8 * 16")),
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -97,12 +97,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("04.7", (9, 0), "group of four"),
     ("04.7", (22, 0), "counts elements"),
     ("04.7", (0, 0), "on the right"),
-    ("04.8", place("row * 128 + chunk * 16"), "nothing is gained"),
-    ("04.8", place("row * 144 + chunk * 16"), "no room to pad"),
-    ("04.8", place("row * 128 + (chunk ^ row % 4) * 16"), "at the same place in their row"),
-    ("04.8", place("row * 128 + (chunk ^ row % 2) * 16"), "some rows of every eight"),
-    ("04.8", place("row * 128 + (chunk | row % 8) * 16"), "needs its own"),
-    ("04.8", place("row * 128 + (chunk ^ row % 8)"), "multiple of 16"),
+    ("04.8", place("row * 128 + vector * 16"), "nothing is gained"),
+    ("04.8", place("row * 144 + vector * 16"), "no room to pad"),
+    ("04.8", place("row * 128 + (vector ^ row % 4) * 16"), "at the same place in their row"),
+    ("04.8", place("row * 128 + (vector ^ row % 2) * 16"), "some rows of every eight"),
+    ("04.8", place("row * 128 + (vector | row % 8) * 16"), "needs its own"),
+    ("04.8", place("row * 128 + (vector ^ row % 8)"), "multiple of 16"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
@@ -114,5 +114,5 @@ SECRET: dict[str, str] = {
     "04.5": r"\b27\b|\b14\b",
     "04.6": r"lane % 16|lane // 16",
     "04.7": r"\b11\b",
-    "04.8": r"chunk \^|XOR",
+    "04.8": r"vector \^|XOR",
 }

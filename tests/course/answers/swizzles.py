@@ -37,7 +37,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("07.1", 1492, "without the swizzle"),
     ("07.1", 1412, "rotated"),
     ("07.1", 1636, "three bits"),
-    ("07.1", 1504, "in the chunk"),
+    ("07.1", 1504, "in the vector"),
     ("07.1", 1434, "two"),
     ("07.1", 754, "elements"),
     ("07.1", 84, "row first"),

@@ -56,7 +56,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("08.3", lambda row, column: row * 128 + (column // 8 ^ row % 4) * 16 + column % 8 * 2, "two bits"),
     ("08.3", lambda row, column: row * 128 + (column // 8 ^ row) * 16 + column % 8 * 2, "three bits"),
-    ("08.3", lambda row, column: row * 128 + (column // 8 ^ row % 8) * 16, "chunk is right"),
+    ("08.3", lambda row, column: row * 128 + (column // 8 ^ row % 8) * 16, "vector is right"),
     ("08.3", lambda row, column: row * 256 + column * 2, "Row 0 is right"),
     ("08.3", lambda row, column: 7, "Start with"),
     ("08.4", (128, 1, 32768), "at most as wide"),

@@ -86,7 +86,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.4", {18: "", 10: "mbarrier_arrive_expect_tx(&full, 768);"}, "only the announcement"),
     ("11.5", {12: "mbarrier_arrive_expect_tx(&full, count);"}, "in each iteration"),
     ("11.5", {12: "mbarrier_arrive_expect_tx(&full, (n - i) * 4);"}, "in each iteration"),
-    ("11.5", {13: "cp_async_bulk(chunk, x + i, sizeof(chunk), &full);"}, "in each iteration"),
+    ("11.5", {13: "cp_async_bulk(piece, x + i, sizeof(piece), &full);"}, "in each iteration"),
     ("11.5", {15: ""}, "before its copy"),
     ("11.5", {9: "for (int i = 0; i + 64 <= n; i += 64) {"}, "behind them"),
     ("11.5", {10: "int count = 32;", 12: "mbarrier_arrive_expect_tx(&full, 128);"}, "copied once"),

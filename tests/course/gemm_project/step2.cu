@@ -1,4 +1,4 @@
-__device__ int place(int row, int chunk) { return row * 128 + (chunk ^ row % 8) * 16; }
+__device__ int place(int row, int vector) { return row * 128 + (vector ^ row % 8) * 16; }
 
 __device__ void copy_tile(unsigned char* tile, const f16* from, int K) {
     for (int i = threadIdx.x; i < 64 * 8; i += 128)

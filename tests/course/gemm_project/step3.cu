@@ -1,6 +1,6 @@
 constexpr int STAGES = 3, TILE = 128 * 128, STAGE = 2 * TILE;  // bytes of a tile, and of one of A with one of B
 
-__device__ int place(int row, int chunk) { return row * 128 + (chunk ^ row % 8) * 16; }
+__device__ int place(int row, int vector) { return row * 128 + (vector ^ row % 8) * 16; }
 
 __device__ void copy_tile(unsigned char* tile, const f16* from, int K) {
     for (int i = threadIdx.x; i < 128 * 8; i += 128)

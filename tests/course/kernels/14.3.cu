@@ -2,8 +2,8 @@
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; i++) {
         int row = lane % 16;
-        int chunk = 2 * i + lane / 16;
-        stmatrix(tile + row * 128 + ((chunk ^ (row % 8)) * 16), &p[4 * i]);
+        int vector = 2 * i + lane / 16;
+        stmatrix(tile + row * 128 + ((vector ^ (row % 8)) * 16), &p[4 * i]);
     }
 //! right: bits
     const int lane = threadIdx.x & 31, row = lane & 15, half = lane >> 4;
@@ -11,7 +11,7 @@
     for (int i = 0; i < 4; ++i)
         stmatrix(tile + (row << 7) + ((((i << 1) | half) ^ (row & 7)) << 4), p + (i << 2));
 //! right: a helper for the swizzle
-__device__ char* at(char* tile, int row, int chunk) { return tile + 128 * row + 16 * (chunk ^ row % 8); }
+__device__ char* at(char* tile, int row, int vector) { return tile + 128 * row + 16 * (vector ^ row % 8); }
 __device__ void put(char* tile, const unsigned* p) {
     int matrix = threadIdx.x % 32 / 8, row = threadIdx.x % 8 + matrix % 2 * 8;
     for (int i = 0; i < 4; i++) stmatrix(at(tile, row, 2 * i + matrix / 2), p + 4 * i);
@@ -34,7 +34,7 @@ __device__ void put(char* tile, const unsigned* p) {
     for (int i = 3; i >= 0; i--)
         stmatrix(tile + lane % 16 * 128 + ((2 * i + lane / 16) ^ (lane % 8)) * 16, p + 4 * i);
 //! wrong: no swizzle
-//! hint: In every row of D, chunks of 8 elements have changed places: TMA reads a swizzled
+//! hint: In every row of D, vectors of 8 elements have changed places: TMA reads a swizzled
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; i++) stmatrix(tile + lane % 16 * 128 + (2 * i + lane / 16) * 16, p + 4 * i);
 //! wrong: matrices 1 and 2 exchanged
@@ -57,6 +57,6 @@ __device__ void put(char* tile, const unsigned* p) {
     int row = threadIdx.x % 64;
     for (int i = 0; i < 4; i++) stmatrix(tile + row * 128 + ((2 * i) ^ row % 8) * 16, p + 4 * i);
 //! wrong: XORed with the wrong number
-//! hint: Rows 0, 16, 32 and 48 are right, most others are not: by which number is the chunk
+//! hint: Rows 0, 16, 32 and 48 are right, most others are not: by which number is the vector
     int lane = threadIdx.x % 32, row = lane % 16;
     for (int i = 0; i < 4; i++) stmatrix(tile + row * 128 + ((2 * i + lane / 16) ^ row / 2) * 16, p + 4 * i);
