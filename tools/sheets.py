@@ -339,7 +339,7 @@ def pdf(pages: Sequence[str], path: Path) -> None:
         source.write_text(
             f"<!doctype html><meta charset='utf-8'><style>{style}</style>{''.join(pages)}", encoding="utf-8"
         )
-        options = ["--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
         command = [program, *options, f"--print-to-pdf={Path(folder, 'sheets.pdf')}", source.as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         write_atomically(path, Path(folder, "sheets.pdf").read_bytes())

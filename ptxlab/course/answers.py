@@ -192,29 +192,37 @@ class _Stopped(BaseException):
 
 
 class _Clock:
-    """How long the reader's code has run in one check; the time of the check itself does not count."""
+    """How long the reader's code has run in one check; the time of the check itself does not count.
+
+    Time that the processor gave to other programs counts a sixth: code that sleeps has to end as well.
+    """
 
     def __init__(self) -> None:
         self._spent = 0.0
-        self._since: float | None = None
+        self._since: tuple[float, float] | None = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
         if self._since is not None:  # inside a call, an answer is read
             yield
             return
-        self._since = time.monotonic()
+        self._since = time.monotonic(), time.process_time()
         try:
             yield
         finally:
-            self._spent += time.monotonic() - self._since
+            self._spent += _elapsed(self._since)
             self._since = None
 
     @property
     def left(self) -> float:
         since = self._since
-        now = 0.0 if since is None else time.monotonic() - since
-        return TIME_LIMIT - self._spent - now
+        return TIME_LIMIT - self._spent - (0.0 if since is None else _elapsed(since))
+
+
+def _elapsed(since: tuple[float, float]) -> float:
+    """Seconds since a time of the clock and of the processor; several threads count once."""
+    passed, worked = time.monotonic() - since[0], time.process_time() - since[1]
+    return min(passed, max(worked, passed / 6))
 
 
 _clock: contextvars.ContextVar[_Clock | None] = contextvars.ContextVar("clock of the reader", default=None)

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -407,7 +408,24 @@ def test_the_limit_is_for_the_readers_code_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(answers, "TIME_LIMIT", 0.2)
     assert answers.within_time_limit(lambda: time.sleep(0.4) or "done") == "done"
     with pytest.raises(WrongForm, match="did not finish"):
-        answers.within_time_limit(lambda: answers.call(time.sleep, [0.4], ""))
+        answers.within_time_limit(lambda: answers.call(time.sleep, [1.6], ""))
+
+
+@pytest.mark.parametrize(
+    ("passed", "worked", "counted"),
+    [(6, 6, 6), (6, 2, 2), (6, 40, 6), (12, 0, 2)],
+    ids=["alone", "beside other programs", "in eight threads", "asleep"],
+)
+def test_other_programs_do_not_use_the_readers_time(
+    passed: float, worked: float, counted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = SimpleNamespace(monotonic=lambda: 100.0, process_time=lambda: 50.0)
+    monkeypatch.setattr(answers, "time", now)
+    clock = answers._Clock()
+    with clock.running():
+        now.monotonic, now.process_time = lambda: 100.0 + passed, lambda: 50.0 + worked
+        assert clock.left == pytest.approx(answers.TIME_LIMIT - counted)
+    assert clock.left == pytest.approx(answers.TIME_LIMIT - counted)
 
 
 def test_in_another_thread(short_limit: None) -> None:
