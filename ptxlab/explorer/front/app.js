@@ -350,6 +350,7 @@ export class App {
     this.memory.draw();
     this.tensor.draw();
     this.selection.placeInput();
+    if (this.timeline.story.dive) this.timeline.showStory(false); // in another place
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A

@@ -247,17 +247,18 @@ export class Timeline extends PlaybackBar {
     this.showStory(false);
   }
 
-  // What is played needs an element to end with: one in which chips differ, or the largest.
+  // Where nothing is selected, it is played from its beginning, and ends with an element: one in which chips differ, or
+  // the largest.
   play() {
-    const { app, content, timer } = this;
+    const { app, content } = this;
     const { D } = content.matrices;
-    const isFree = !timer && !app.selection.mark && !content.model.get("trace")?.dot_product;
-    if (isFree && D && !content.instruction.transfer && !D.unknown) {
+    const isFree = this.idle && !app.selection.mark && !content.instruction.transfer && !app.memory.isOpen;
+    if (isFree && D && !D.unknown && !content.model.get("trace")?.dot_product) {
       const sizes = Array.from(D.values, (value) => (Number.isFinite(value) ? Math.abs(value) : -1));
       const largest = sizes.indexOf(Math.max(...sizes));
       app.selection.select(cellOfIndex(D, D.differ ? (differing(D)[0] ?? largest) : largest), false);
-      this.at = this.idle ? 0 : this.at;
     }
+    if (isFree) this.at = 0;
     super.play();
   }
 
