@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
-from .toolbar import DISPLAY_CONTROLS
+from .toolbar_data import DISPLAY_CONTROLS
 
 #: The matrices that an instruction may have.
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")

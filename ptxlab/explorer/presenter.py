@@ -32,7 +32,7 @@ from .refused_edit import RefusedEdit
 from .render import Rendering, Sources, render
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
-from .toolbar import toolbar
+from .toolbar_data import toolbar
 from .trace_data import FoundDifference, dot_product_steps, find_difference, picture_data, trace_columns
 
 #: The Explorer's trait for each matrix that can be read and assigned.

@@ -12,8 +12,7 @@ import numpy as np
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.tcgen05 import TensorInstruction
-from . import questions as register_questions
-from . import tensor_questions
+from . import register_questions, tensor_questions
 from .fills import check_seed
 from .quiz_question import NamedCell, QuestionKind, QuizQuestion, draw_cell, plain
 from .state import ExplorerState

@@ -25,7 +25,7 @@ from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .static_html import MAX_PRODUCTS, check_path, write_page
-from .toolbar import TOOLS
+from .toolbar_data import TOOLS
 from .trace_data import FoundDifference
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable

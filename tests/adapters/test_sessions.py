@@ -218,19 +218,30 @@ def test_threads_have_sessions_of_their_own(kernel: Callable[[int], Callable[[An
     _in_threads(run)
 
 
+_Makes = Callable[[int], Callable[[Any], None]]  # a kernel that adds a number to an array
+
+
 @pytest.mark.usefixtures("unchanged")
-def test_sessions_that_end_in_odd_ways(kernel: Callable[[int], Callable[[Any], None]]) -> None:
-    """By an error, by an interrupt, in a generator, and in another order than they began."""
+def test_a_session_that_ends_by_an_error(kernel: _Makes) -> None:
+    with pytest.raises(ZeroDivisionError), ptxlab.simulating():
+        _launched(lambda step: lambda x: kernel(step // 0), 40)
+
+
+@pytest.mark.usefixtures("unchanged", "kernel")
+def test_a_session_that_is_interrupted() -> None:
+    with pytest.raises(KeyboardInterrupt), ptxlab.simulating():
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_sessions_that_generators_leave_open(kernel: _Makes) -> None:
+    """A session ends when its generator is closed, or collected."""
 
     def open_in_generator() -> Iterator[int]:
         with ptxlab.simulating():
             yield 1
             yield 2
 
-    with pytest.raises(ZeroDivisionError), ptxlab.simulating():
-        _launched(lambda step: lambda x: kernel(step // 0), 40)
-    with pytest.raises(KeyboardInterrupt), ptxlab.simulating():
-        signal.raise_signal(signal.SIGINT)
     generators = [open_in_generator() for _ in range(3)]
     for generator in generators:
         next(generator)
@@ -239,6 +250,10 @@ def test_sessions_that_end_in_odd_ways(kernel: Callable[[int], Callable[[Any], N
     del generator, generators[0]
     _launched(kernel, 42)
     generators.clear()
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_sessions_that_end_in_another_order(kernel: _Makes) -> None:
     first, second = ptxlab.simulating(), ptxlab.simulating()
     first.__enter__()
     second.__enter__()

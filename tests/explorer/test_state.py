@@ -37,7 +37,7 @@ from ptxlab.explorer.page_model import SHAREABLE
 from ptxlab.explorer.product_document import ProductDocument
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.toolbar import toolbar
+from ptxlab.explorer.toolbar_data import toolbar
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma

@@ -12,7 +12,7 @@ from .base import Rule
 from .exact import Exact
 from .fma_chain import FmaChain
 from .fma_groups import FmaGroups
+from .fp8_through_f16 import EmulatedThroughF16
 from .fused import Fused
-from .through_f16 import EmulatedThroughF16
 
 __all__ = ["EmulatedThroughF16", "Exact", "FmaChain", "FmaGroups", "Fused", "Rule"]

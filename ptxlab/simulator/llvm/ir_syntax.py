@@ -32,7 +32,7 @@ class Type:
 
     @property
     def bits(self) -> int:
-        """The width of a scalar."""
+        """The width of a scalar; 64 for a pointer, and for what has none."""
         if self.kind == "int":
             return self.count
         return FLOAT_BITS.get(self.kind, 64)
@@ -47,57 +47,59 @@ def rounded_up(value: int, unit: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def align_of(kind: Type) -> int:
+def align_of(type_: Type) -> int:
     """The alignment of a type in bytes, by the data layout of NVPTX."""
-    if kind.kind == "struct":
-        return 1 if kind.packed else max((align_of(element) for element in kind.elements), default=1)
-    if kind.kind == "array":
-        return align_of(kind.elements[0])
-    size = max(1, -(-kind.bits // 8))
-    if kind.kind == "vector":
-        size = max(1, -(-kind.count * kind.elements[0].bits // 8))
-    return min(1 << (size - 1).bit_length(), 16 if kind.kind == "int" else 1 << 20)
+    if type_.kind == "struct":
+        return 1 if type_.packed else max((align_of(element) for element in type_.elements), default=1)
+    if type_.kind == "array":
+        return align_of(type_.elements[0])
+    return min(1 << (_bytes(type_) - 1).bit_length(), 16 if type_.kind == "int" else 1 << 20)
 
 
 @lru_cache(maxsize=4096)
-def size_of(kind: Type) -> int:
+def size_of(type_: Type) -> int:
     """The bytes from one element of an array of this type to the next."""
-    if kind.kind == "struct":
+    if type_.kind == "struct":
         end = 0
-        for element in kind.elements:
-            end = rounded_up(end, 1 if kind.packed else align_of(element)) + size_of(element)
-        return rounded_up(end, align_of(kind))
-    if kind.kind == "array":
-        return kind.count * size_of(kind.elements[0])
-    bits = kind.bits * 1 if kind.kind != "vector" else kind.count * kind.elements[0].bits
-    return rounded_up(max(1, -(-bits // 8)), align_of(kind))
+        for element in type_.elements:
+            end = rounded_up(end, 1 if type_.packed else align_of(element)) + size_of(element)
+        return rounded_up(end, align_of(type_))
+    if type_.kind == "array":
+        return type_.count * size_of(type_.elements[0])
+    return rounded_up(_bytes(type_), align_of(type_))
 
 
-def offset_of(kind: Type, index: int) -> int:
+def _bytes(type_: Type) -> int:
+    """The bytes that the bits of a scalar or a vector take."""
+    bits = type_.count * type_.elements[0].bits if type_.kind == "vector" else type_.bits
+    return max(1, -(-bits // 8))
+
+
+def offset_of(type_: Type, index: int) -> int:
     """Where an element of a struct, an array or a vector begins."""
-    if kind.kind != "struct":
-        return index * size_of(kind.elements[0])
+    if type_.kind != "struct":
+        return index * size_of(type_.elements[0])
     end = 0
-    for element in kind.elements[: index + 1]:
-        start = rounded_up(end, 1 if kind.packed else align_of(element))
+    for element in type_.elements[: index + 1]:
+        start = rounded_up(end, 1 if type_.packed else align_of(element))
         end = start + size_of(element)
     return start
 
 
 @lru_cache(maxsize=4096)
-def leaves_of(kind: Type) -> tuple[tuple[Type, int], ...]:
+def leaves_of(type_: Type) -> tuple[tuple[Type, int], ...]:
     """The scalars of a type and where they begin; an integer of more than 64 bits is words of 64."""
-    if kind.kind in ("struct", "array", "vector"):
+    if type_.kind in ("struct", "array", "vector"):
         return tuple(
-            (leaf, offset_of(kind, index) + offset)
-            for index, part in enumerate(kind.parts)
+            (leaf, offset_of(type_, index) + offset)
+            for index, part in enumerate(type_.parts)
             for leaf, offset in leaves_of(part)
         )
-    if kind.kind == "int" and kind.count > 64:
-        words = -(-kind.count // 64)
-        rest = Type("int", kind.count - 64 * (words - 1))
+    if type_.kind == "int" and type_.count > 64:
+        words = -(-type_.count // 64)
+        rest = Type("int", type_.count - 64 * (words - 1))
         return (*((Type("int", 64), 8 * word) for word in range(words - 1)), (rest, 8 * (words - 1)))
-    return () if kind.kind == "void" else ((kind, 0),)
+    return () if type_.kind == "void" else ((type_, 0),)
 
 
 @dataclass(frozen=True)
