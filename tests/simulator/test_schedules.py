@@ -12,13 +12,17 @@ import pytest
 import ptxlab
 from ptxlab.simulator import HazardError
 from ptxlab.simulator.kernel import Kernel
+from ptxlab.simulator.schedule import in_order
 from ptxlab.simulator.schedules.explore import Schedules
 from tests.cases import each, refuses
 from tests.sampling import one_in
 
+from .kernel_cases import CASES as KERNELS
+from .kernel_cases import digest
 from .random_schedules import explored, interleaved, program
 from .schedule_cases import CLEAN, HANGING, SOURCE, Case
 
+_SMALL = [name for name, case in KERNELS.items() if np.prod(case.grid) * np.prod(case.block) <= 512]
 _SEEDS = int(os.environ.get("PTXLAB_FUZZ", "8"))
 
 
@@ -42,6 +46,16 @@ def test_a_launch_that_hangs_in_some_order_has_a_witness(case: Case) -> None:
 def test_a_launch_that_never_hangs_has_a_proof(case: Case) -> None:
     _, _, result = _check(case)
     assert result.proof and result and result.witness is None and not result.bound
+
+
+@each("name", one_in(12, _SMALL), ids=str)
+def test_kernels_run_warp_by_warp_with_the_same_bits(name: str) -> None:
+    case = KERNELS[name]
+    kernel, together, alone = case.compiled(), case.inputs(), case.inputs()
+    options: dict[str, Any] = {"shared": case.shared, "check": False, "show": False}
+    kernel.simulate(case.grid, case.block, *together, **options)
+    kernel.simulate(case.grid, case.block, *alone, schedule=in_order((0,)), **options)
+    assert digest(alone) == digest(together)
 
 
 def test_there_are_48_kernels_that_hang_and_30_that_do_not() -> None:
