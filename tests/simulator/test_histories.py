@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.gemm import rung
 from ptxlab.simulator.history.element_tree import ElementTree
 
 from .random_reductions import tried
@@ -122,6 +123,23 @@ def test_kernels_of_different_instructions_are_proven_equal() -> None:
     assert len(np.unique(by_warps.fingerprints)) == size * size
     ampere = first.reduction((2, 2), 128, A, B, D, size, size, size, model="sm_80")
     assert not (ampere.fingerprints == by_warps.fingerprints).any()  # steps of 8 products
+
+
+def test_boxes_that_reach_beyond_an_array() -> None:
+    """TMA stores 40 columns of a tile of 256: the trees are those of one warp, which stores none of it."""
+    A, B = np.random.default_rng(0).standard_normal((2, 64, 64)).astype(np.float16)
+    A, B, reductions = A[:40], B[:, :40], []
+    for number in (1, 10):
+        step = rung(number)
+        call = step.call(A, B)
+        reductions.append(
+            step.kernel.reduction(call.grid, call.block, *call.arguments, output=4, shared=call.shared)
+        )
+    one, tiled = reductions
+    assert one.scope == tiled.scope == "all inputs"
+    assert np.array_equal(one.values.reshape(-1), tiled.values.reshape(-1).view(one.values.dtype))
+    words = tiled.fingerprints.reshape(-1, one.values.itemsize)[:, 0]
+    assert np.array_equal(words, one.fingerprints.reshape(-1))
 
 
 def test_floats_in_shared_memory_have_an_order() -> None:

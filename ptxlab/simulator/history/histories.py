@@ -1056,12 +1056,10 @@ class Histories(Observer):
             or isinstance(tensor, Im2colMap)
             or "reduce" in instruction.parts
             or len(self._boxes) != 1
-            or len(self._boxes[0]) != len(starts)
+            or (len(self._boxes[0]) != len(starts) and len(starts) != 1)
         ):
             self._boxes = []
-            raise self._unfollowed(
-                instruction, "boxes of im2col, of reductions, of several maps or of parts of an array"
-            )
+            raise self._unfollowed(instruction, "boxes of im2col, of reductions or of several maps")
         places, self._boxes = self._boxes[0], []
         address = array.ctypes.data
         if address not in self._arrays:
@@ -1078,6 +1076,12 @@ class Histories(Observer):
         pitch = self._machine.memory.shared_pitch
         numbers = np.arange(array.size).reshape(array.shape)
         steps = np.array(array.strides) // array.itemsize
+        if len(places) != len(starts):  # a store that reaches beyond the array is read element by element
+            index, _ = elements_inside(tensor, starts[0].tolist(), 0)
+            elements, granules = numbers[index].reshape(-1) * per_element, places // self.granule
+            for step in range(per_element):
+                shadow[elements + step] = beside[granules + step]
+            return
         for start, place in zip(starts.tolist(), places.tolist(), strict=True):
             key_of_box = id(tensor), place % pitch
             last = [first + count for first, count in zip(start, tensor.box, strict=True)]
