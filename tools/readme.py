@@ -92,9 +92,10 @@ SYLLABI: dict[str, _Meetings] = {
             "week 10",
             (
                 *("scale-factors-in-tensor-memory", "a-product-in-four-bits"),
-                *("layouts-in-other-words", "from-triton-to-registers"),
+                *("layouts-in-other-words", "from-triton-to-registers", "why-do-the-bits-differ"),
             ),
-            "say lesson 01's picture in CuTe's words; find a race in Triton; the exam; the capstone is due",
+            "say lesson 01's picture in CuTe's words; find a race in Triton; certify a sum; the exam, and "
+            "the capstone is due",
         ),
     ),
     "two days": (

@@ -129,6 +129,12 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
             "tma what-goes-wrong layouts-in-other-words",
         ),
     },
+    "The same bits": {
+        "why-do-the-bits-differ": (
+            "Same weights, same question: why another answer?",
+            "numerics what-goes-wrong",
+        ),
+    },
 }
 
 

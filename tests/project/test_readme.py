@@ -42,8 +42,8 @@ def test_readme_is_short_and_up_to_date() -> None:
     assert "<!-- families -->" in text and text.count("$ ptxlab ") >= 2
     assert readme.render(text) == text, "run `make docs`"
     for page in ("docs/index.md", "docs/course/index.md"):
-        assert "Thirty-two lessons" in (ROOT / page).read_text(encoding="utf-8")
-    assert "thirty-two lessons" in text and sum(bool(lesson.exercises) for lesson in LESSONS) == 32
+        assert "Thirty-three lessons" in (ROOT / page).read_text(encoding="utf-8")
+    assert "thirty-three lessons" in text and sum(bool(lesson.exercises) for lesson in LESSONS) == 33
     assert "make lab" in text and "make test" in text and "ptxlab lab" in text
 
 

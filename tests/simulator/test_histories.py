@@ -214,8 +214,22 @@ def test_comparisons() -> None:
     assert equal.other_bits == equal.other_trees == 0 and "equal, so are the bits for all inputs" in repr(
         equal
     )
-    with pytest.raises(ptxlab.PtxlabError, match="two of one shape"):
+    with pytest.raises(ptxlab.PtxlabError, match="two of one type, with rows of one shape"):
         ptxlab.compare(fused, _split(1))
+
+
+def test_the_same_row_in_two_batches() -> None:
+    """Outputs of 1 and 3 rows: row 0 is compared."""
+    text = """__global__ void rows(const float* x, float* y) {
+        for (int n = 0; n < 2; ++n)
+            y[blockIdx.x * 2 + n] = gridDim.x > 1 ? x[blockIdx.x * 4] + x[blockIdx.x * 4 + n]
+                                                  : x[n] + (x[1] + x[2]);
+    }"""
+    x, kernel = np.random.default_rng(3).standard_normal((3, 4)).astype(_F), ptxlab.kernel(text)
+    runs = [kernel.run(batch, 1, x[:batch].copy(), np.zeros((batch, 2), _F)) for batch in (1, 3, 2)]
+    found = ptxlab.compare(runs[0], runs[1])
+    assert found.elements == found.other_trees == 2 and found.element == (0, 0)
+    assert ptxlab.compare(runs[1], runs[2]).other_trees == 0
 
 
 def test_chips_are_compared() -> None:

@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 09, 10, 11, 13, 14, 15, 20
-and 29 are in their modules.
+The notebooks state sources as texts and sums of texts; the kernels of lessons 09, 10, 11, 13, 14, 15, 20,
+29 and 32 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -25,6 +25,7 @@ from ptxlab.course.exercises import (
     sparse_gemm,
     what_goes_wrong,
     what_goes_wrong_asynchronously,
+    why_do_the_bits_differ,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ NOTEBOOKS = (
 #: Lessons with kernels of their own.
 MODULES = (
     what_goes_wrong, what_goes_wrong_asynchronously, from_instruction_to_gemm, sparse_gemm, epilogue,
-    attention, mbarriers, a_product_in_four_bits,
+    attention, mbarriers, a_product_in_four_bits, why_do_the_bits_differ,
 )  # fmt: skip
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -203,7 +203,8 @@ def _growth(tree: Tree) -> list[str]:
 def compare(one: Run, two: Run) -> Comparison:
     """Where two launches that should compute the same part: runs of `Kernel.run` with one shape of output.
 
-    Arrays with the same content are the same argument; others have the number of their argument. The first
+    Arrays with the same content are the same argument; others have the number of their argument. Where one
+    output has more rows than the other, the first rows are compared: the same row in two batches. The first
     element whose bits differ (or else whose tree does) is followed back through both launches, to the first
     operation of each that the other has not.
 
@@ -226,11 +227,14 @@ def compare(one: Run, two: Run) -> Comparison:
         if not isinstance(run, Run):
             raise PtxlabError("compare takes two launches, as kernel.run(...) gives them")
     names = (dict[str, str](), _renamed(one, two))
-    first, second = (run.reduction(names=new) for run, new in zip((one, two), names, strict=True))
+    first, second = _common_rows(
+        *(run.reduction(names=new) for run, new in zip((one, two), names, strict=True))
+    )
     if first.values.shape != second.values.shape or first.values.dtype != second.values.dtype:
         raise PtxlabError(
             f"the outputs are {first.values.dtype}{list(first.values.shape)} and "
-            f"{second.values.dtype}{list(second.values.shape)}: compare takes two of one shape and type"
+            f"{second.values.dtype}{list(second.values.shape)}: compare takes two of one type, with rows of "
+            "one shape"
         )
     bits = _bytes(first) != _bytes(second)
     trees = first.fingerprints.reshape(-1) != second.fingerprints.reshape(-1)
@@ -271,6 +275,18 @@ def _products(one: ElementTree, two: ElementTree, starts: tuple[int, int]) -> li
         None if product is None else MatrixElement(*product, tree.model)
         for tree, product in zip((one, two), found, strict=True)
     ]
+
+
+def _common_rows(one: Reduction, two: Reduction) -> tuple[Reduction, Reduction]:
+    """The rows that both outputs have."""
+    shapes = one.values.shape, two.values.shape
+    if len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][1:] == shapes[1][1:]:
+        count = min(shapes[0][0], shapes[1][0])
+        one, two = (
+            replace(side, values=side.values[:count], fingerprints=side.fingerprints[:count])
+            for side in (one, two)
+        )
+    return one, two
 
 
 def _bytes(reduction: Reduction) -> NDArray[Any]:
