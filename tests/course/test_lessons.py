@@ -35,6 +35,7 @@ from ptxlab.course.exercises import (
 )
 from ptxlab.course.exercises import from_instruction_to_gemm as gemm_ladder
 from ptxlab.course.exercises import from_triton_to_registers as from_triton
+from ptxlab.course.exercises import why_do_the_bits_differ as same_bits
 from ptxlab.course.exercises import your_first_tensor_core_kernel as first_kernel
 from ptxlab.course.syllabus import module_name
 from ptxlab.lessons import EXERCISES, Exercise, Lesson, Verdict
@@ -318,6 +319,16 @@ def test_recorded_profiles_are_those_of_the_rungs() -> None:
         assert sum(made.work.tensor.values()) == pytest.approx(m * n * k, rel=0.05)
         assert gemm_ladder.recorded()["sources"][str(row.number)] == reader_kernels.digest(rung.source)
     assert gemm_ladder.between_tiles(10) < 0.5 * gemm_ladder.between_tiles(9)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cuda.core")
+def test_the_times_of_lesson_32_are_those_that_are_predicted() -> None:
+    """One row of 1024 elements by eight warps a block, 1024 columns; without NVRTC there is no machine code."""
+    x, w, y = (np.zeros(shape, np.float32) for shape in ((1, 1024), (1024, 1024), (1, 1024)))
+    kernel = reader_kernels.kernel(same_bits.PRODUCT)
+    predicted = kernel.profile((1, 32), 256, x, w, y, 1024, 1024)
+    assert predicted.microseconds == pytest.approx(same_bits.PREDICTED[8][1], rel=0.02)
 
 
 def test_what_lesson_31_says_of_its_kernels() -> None:

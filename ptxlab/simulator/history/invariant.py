@@ -42,11 +42,9 @@ class Invariance:
         runs = f"{self.parameter} = {', '.join(map(str, self.values))}"
         if self.parts is not None:
             (name, first, row), (_, second, other) = self.parts
-            place = f", at {self.where}" if self.where else ""
-            return (
-                f"not invariant: with {name} = {first}, row {row} has another tree than row {other} with "
-                f"{name} = {second} in column {self.column}{place}"
-            )
+            place = f" at {self.where}" if self.where else ""
+            rows = f"row {row} with {name} = {first} and row {other} with {name} = {second}"
+            return f"not invariant{place}: {rows} have other trees (column {self.column})"
         if self.scope == "no run":
             return f"not deterministic: {listing(self.reasons, 3)}"
         text = f"invariant: the tree of every row is the same for {runs} ({counted(self.rows, 'row')})"
