@@ -324,7 +324,7 @@ def test_recorded_profiles_are_those_of_the_rungs() -> None:
 @pytest.mark.slow
 @pytest.mark.needs("cuda.core")
 def test_the_times_of_lesson_32_are_those_that_are_predicted() -> None:
-    """One row of 1024 elements by eight warps a block, 1024 columns; without NVRTC there is no machine code."""
+    """One row of 1024 elements by eight warps a block, 1024 columns."""
     x, w, y = (np.zeros(shape, np.float32) for shape in ((1, 1024), (1024, 1024), (1, 1024)))
     kernel = reader_kernels.kernel(same_bits.PRODUCT)
     predicted = kernel.profile((1, 32), 256, x, w, y, 1024, 1024)
