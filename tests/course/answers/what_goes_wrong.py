@@ -47,11 +47,6 @@ RIGHT: list[tuple[str, Any]] = [
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
-    ("10.8", (13, 13), "next node"),
-    ("10.8", (9, 13), "Which lane"),
-    ("10.8", (8, 6), "in a register"),
-    ("10.8", (4, 0), "row 9, column 20"),
-    ("10.8", 9, "lane"),
     ("10.1", {9: ""}, "as well"),
     ("10.1", {11: "__syncwarp(); load_b(b, B + column * K + k, K);"}, "the `ldmatrix` of one iteration"),
     ("10.1", {13: "}\n__syncthreads();"}, "in *every* iteration"),
@@ -99,6 +94,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("10.7", 10, "beyond"),
     ("10.7", 15, "visible"),
     ("10.7", 9, "last iteration"),
+    ("10.8", (13, 13), "next node"),
+    ("10.8", (9, 13), "Which lane"),
+    ("10.8", (8, 6), "in a register"),
+    ("10.8", (4, 0), "row 9, column 20"),
+    ("10.8", 9, "lane"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.

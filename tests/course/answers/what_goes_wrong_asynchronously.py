@@ -55,10 +55,6 @@ RIGHT: list[tuple[str, Any]] = [
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
-    ("11.8", (15, 24, 32), "other way round"),
-    ("11.8", (24, 15, 31), "has it got"),
-    ("11.8", (16, 28, 1), "box beside"),
-    ("11.8", (24, 15), "count"),
     ("11.1", {7: "mma(d, a, b); fence_proxy_async();"}, "have they stored"),
     ("11.1", {11: "cp_async_bulk(D, tile, sizeof(tile)); fence_proxy_async();"}, "Which threads"),
     ("11.1", {9: "fence_proxy_async();"}, "does not wait"),
@@ -106,6 +102,10 @@ WRONG: list[tuple[str, Any, str]] = [
         "who waits for whom",
     ),
     ("11.7", {15: "mbarrier_wait(&empty[s], i / 2 % 2 ^ 1);", 27: ""}, "only the order of the waits"),
+    ("11.8", (15, 24, 32), "other way round"),
+    ("11.8", (24, 15, 31), "has it got"),
+    ("11.8", (16, 28, 1), "box beside"),
+    ("11.8", (24, 15), "count"),
     ("11.9", ["warp 0", "copy 1", "copy 2", "warp 0"], "may be late"),
     ("11.9", ["warp 0"], "may be late"),
     ("11.9", ["warp 0", "copy 2", "copy 1", "warp 0"], "hangs"),

@@ -111,6 +111,7 @@ export class DebuggerView {
     this.drawSoon = this.drawSoon.bind(this);
     for (const part of STATE_PARTS) model.on(`change:${part}`, this.drawSoon);
     this.draw();
+    this.drawSoon(); // places are known once the page has it
   }
 
   addBar() {

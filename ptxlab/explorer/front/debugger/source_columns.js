@@ -92,7 +92,8 @@ export class SourceColumns {
         if (who.textContent !== text) who.textContent = text;
       }
       const shown = mine || next;
-      if (shown !== column.shown) reveal(column.list, rows.find(({ number }) => number === shown)?.row);
+      if (shown === column.shown || !column.list.clientHeight) continue; // or not on the page yet
+      reveal(column.list, rows.find(({ number }) => number === shown)?.row);
       column.shown = shown;
     }
   }
