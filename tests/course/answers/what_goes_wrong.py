@@ -110,4 +110,5 @@ SECRET: dict[str, str] = {
     "10.5": r"0xfffff\b|__activemask",
     "10.6": r"\bline 9\b",
     "10.7": r"\bline 14\b",
+    "10.8": r"\blane 6\b|\bline 9\b",
 }

@@ -121,5 +121,6 @@ SECRET: dict[str, str] = {
     "11.5": r"count \*",
     "11.6": r"k / 16|0, 1, 0",
     "11.7": r"\^ 1|behind",
+    "11.8": r"\bline 24\b|\b32\b",
     "11.9": r"copy 2 (comes|goes) last|\bB is late",
 }
