@@ -170,6 +170,12 @@ def test_where_the_time_is_over_the_rest_is_named() -> None:
     assert result.bound and not result.proof and "left" in result.bound
 
 
+def test_a_launch_that_is_too_large_is_not_explored() -> None:
+    text = "__global__ void nothing(int* x) {}"
+    result = ptxlab.kernel(text).check(1025, 32, np.zeros(1, np.int32))
+    assert "1,025 warps" in result.bound and not result
+
+
 def test_a_hazard_leaves_no_proof() -> None:
     text = "__global__ void same(int* x) { x[0] = threadIdx.x / 64; }"
     result = ptxlab.kernel(text).check(1, 64, np.zeros(1, np.int32))

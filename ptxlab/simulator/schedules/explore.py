@@ -32,6 +32,7 @@ from ..simulate import BlockRun, Setup, as_bytes, simulate
 from .conflicts import Footprint, Trace
 
 _MAX_TURNS = 20_000  # of a run
+_MAX_LANES = 1 << 15  # of a launch
 _MAX_SHRINKS = 60  # runs that make a witness shorter
 
 
@@ -88,7 +89,7 @@ class Outcome:
         return (
             isinstance(self.error, HazardError)
             and self.error.hazard is not None
-            and (self.error.hazard.kind == "deadlock")
+            and self.error.hazard.kind == "deadlock"
         )
 
 
@@ -100,7 +101,6 @@ class _Node:
     backtrack: set[Agent]
     sleep: dict[Agent, Footprint]
     blocked: set[Agent] = field(default_factory=set)
-    ready: frozenset[Agent] = frozenset()
 
 
 class _RedundantError(Exception):
@@ -125,7 +125,6 @@ class _Chooser(Trace):
         self._stack = stack
         self._replayed = len(stack)
         self._deadline = deadline
-        self._chooses = False
 
     def choose(self, agents: Sequence[Agent]) -> Agent | None:
         """See `Listener`."""
@@ -215,6 +214,12 @@ class Explorer:
     def explore(self) -> Schedules:
         """A proof, a witness, or a bound."""
         start = time.perf_counter()
+        lanes = self._setup.grid.block_count * self._setup.grid.lanes
+        if lanes > _MAX_LANES:
+            bound = (
+                f"nothing was explored: the launch has {lanes // 32:,} warps, more than {_MAX_LANES // 32:,}"
+            )
+            return Schedules(self._title, 0, bound=bound)
         left, reference, witness = 0, None, None
         with restored(self._setup.arguments):
             self._run_unscheduled()
