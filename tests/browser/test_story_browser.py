@@ -205,6 +205,20 @@ def test_products_are_on_their_way_and_the_camera_dives(moving: Any, cancelling:
     assert page.locator("[data-pane=A]").is_visible()
 
 
+def test_where_nothing_is_selected_it_plays_from_the_first_operand(
+    moving: Any, folder_of_forms: Path
+) -> None:
+    """The products begin two seconds later."""
+    page = opened(moving, ptxlab.explore(F16).save_html(folder_of_forms / "plain.html"))
+    page.get_by_role("button", name=PLAY).click()
+    now = page.locator(".ptx-part-name.now")
+    assert now.inner_text() == "A" and page.evaluate(EMPTY)
+    page.clock.run_for(1800)
+    assert now.inner_text() == "B"
+    page.clock.run_for(600)
+    assert now.inner_text() == "along K" and not page.evaluate(EMPTY)
+
+
 def test_less_motion_steps(page: Any, cancelling: Path) -> None:
     """Where the system asks for less motion, D is at its next sum at once, and nothing flies."""
     page.goto(cancelling.as_uri())
