@@ -180,3 +180,26 @@ def test_edits_before_python_are_those_of_python(page: Any) -> None:
     assert codes == np.frombuffer(session.page_model.D["codes"], np.uint32).tolist()
     for lane, registers in enumerate(lanes):
         assert registers == json.loads(json.dumps(lane_registers(session.state, lane)))
+
+
+@pytest.mark.parametrize("name", ["mma.m8n8k16.s8", "mma.m16n8k64.row.col.s32.u4.s4.s32"])
+def test_integers_before_python_are_those_of_python(page: Any, name: str) -> None:
+    session = PageSession(name)
+    plain = json.dumps(session.page_model.get_state(["A", "B", "C", "D", "instruction"]), default=list)
+    texts = {"A": ("7", "-0", "+3"), "B": ("-8", "5"), "C": ("2147483647", "-2147483648")}
+    late = [{"name": "A", "row": 0, "column": 0, "text": text} for text in ("1.5", "999", "0x1", "")]
+    edits = [
+        {"name": matrix, "row": 2, "column": column, "text": text}
+        for matrix, several in texts.items()
+        for column, text in enumerate(several)
+    ]
+    module = script("products/early_product") + "globalThis.EarlyProduct = EarlyProduct;"
+    page.add_script_tag(content=module, type="module")
+    answered, codes, lanes = page.evaluate(EDITED, [json.loads(plain), "exact", [*edits, *late]])
+    assert answered == [True] * len(edits) + [False] * len(late)
+    for edit in edits:
+        session.handle({"method": "custom", "content": {"type": "set_cell", **edit}})
+    assert session.page_model.problem == ""
+    assert codes == np.frombuffer(session.page_model.D["codes"], np.uint32).tolist()
+    for lane, registers in enumerate(lanes):
+        assert registers == json.loads(json.dumps(lane_registers(session.state, lane)))

@@ -66,7 +66,7 @@ PAGES = (
         "ptxlab.gpu.measure",
         ("measure",),
         (
-            ("ptxlab.gpu.records", ("measured", "Record")),
+            ("ptxlab.gpu.records", ("measured", "GpuRecord")),
             ("ptxlab.gpu.records", ("Measurement", "Point")),
             ("ptxlab.gpu.measure", ("record",)),
         ),

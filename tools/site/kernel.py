@@ -28,6 +28,7 @@ from ptxlab.explorer.instruction_info import adder
 from ptxlab.explorer.sixteen_products import SixteenProducts, page_part
 from ptxlab.explorer.static_html import OF_SITE, pack, write_packed, write_page
 from ptxlab.explorer.worker import DEFAULT
+from ptxlab.isa.mma import Instruction
 from ptxlab.lessons import Progress
 from ptxlab.shapes.walk_widget import HtmlText, Walk
 from ptxlab.simulation import Simulation
@@ -56,15 +57,31 @@ def write_explorer(path: Path, explorer: Explorer, *, wakes: bool) -> Path:
             f'ptxlab.explore("{mnemonic}")',
         }
         return write_page(path, "", mnemonic, saved)
-    state = explorer.session.state
-    is_first = state.form.mnemonic == DEFAULT and state.chip_choice.against is None
     saved |= {
         "how_to_change": "To change it, type: Python then loads into this page.",
         "python": f"../try/{SETTINGS}",
-        "adder": adder(state.ins, state.chip_choice.chip) if is_first else None,
+        "adder": early_adder(explorer),
     }
     sheets = ("try_page",)
     return write_packed(path, "", mnemonic, pack(saved), module="lesson_page", sheets=sheets, sources=OF_SITE)
+
+
+def early_adder(explorer: Explorer) -> dict[str, Any] | str | None:
+    """How the page adds before Python is there (front/products/early_product.js); None where it cannot.
+
+    >>> import ptxlab
+    >>> early_adder(ptxlab.explore("mma.m8n8k16.s8")), early_adder(ptxlab.explore("mma.m16n8k8.tf32"))
+    ('exact', None)
+    """
+    state = explorer.session.state
+    if not isinstance(state.form, Instruction) or state.chip_choice.against is not None:
+        return None
+    ins = state.form
+    if ins.mnemonic == DEFAULT:
+        return adder(ins, state.chip_choice.chip)
+    types = {ins.a.dtype.name, ins.b.dtype.name}
+    is_plain = ins.family == "mma" and "satfinite" not in ins.mnemonic
+    return "exact" if is_plain and types <= {"s8", "u8", "s4", "u4"} else None
 
 
 def links_to_stops(table: HtmlText) -> str:

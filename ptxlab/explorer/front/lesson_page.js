@@ -9,7 +9,7 @@ import { PythonWorker } from "./common/python_worker.js";
 import { EarlyEdits } from "./products/early_edits.js";
 import { App } from "./app.js";
 
-/** @typedef {SavedPage & { python: string, adder: import("./products/fused_sum.js").FusedChip | null }} LessonPage */
+/** @typedef {SavedPage & { python: string, adder: import("./products/early_product.js").Adder | null }} LessonPage */
 
 // what the reader chose before
 const CHOSEN = /** @type {const} */ (["lane", "pinned", "selected", "colour_by", "label", "show_c", "zoom"]);

@@ -4,7 +4,7 @@ import { WaitingMarks } from "../common/waiting_marks.js";
 import { plural } from "../common/numbers.js";
 import { EarlyProduct } from "./early_product.js";
 
-/** @typedef {import("./fused_sum.js").FusedChip} FusedChip */
+/** @typedef {import("./early_product.js").Adder} Adder */
 
 // messages that change no number
 const REQUEST = /^(request|run|find|export|resend|show|hide|set_memory|dismiss|start|answer|skip|next|stop)_/;
@@ -14,7 +14,7 @@ export class EarlyEdits {
    * @param {import("../common/live_model.js").LiveModel} model
    * @param {import("../common/python_worker.js").PythonWorker} python
    * @param {() => App | null} app
-   * @param {FusedChip | null} chip that computes D; null if the page cannot
+   * @param {Adder | null} chip that computes D; null if the page cannot
    * @param {((lane: number) => Registers) | null} saved registers, where it cannot
    */
   constructor(model, python, app, chip, saved = null) {
