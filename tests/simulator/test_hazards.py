@@ -183,6 +183,32 @@ extern "C" __global__ void one_waits(volatile int* flags, int* out) {
 """
 
 
+@each("how, size, first, sentences", [("ca", 8, 64, 1), ("cg", 16, 64, 0)])
+def test_a_copy_through_l1_may_read_what_was_there_before_a_flag(
+    how: str, size: int, first: int, sentences: int
+) -> None:
+    """As a load may: the line is in L1 since x[66] was read. cp.async.cg asks L2."""
+    text = f"""extern "C" __global__ void k(unsigned* x) {{
+  __shared__ unsigned s[4];
+  if (threadIdx.x) return;
+  if (blockIdx.x == 1) {{
+    while (atomicAdd(&x[0], 0) == 0) {{}}
+    x[65] = 42;
+    __threadfence();
+    atomicExch(&x[32], 1);
+  }} else {{
+    const unsigned before = x[66];
+    atomicExch(&x[0], 1 + before);
+    while (atomicAdd(&x[32], 0) != 1) {{}}
+    asm volatile("cp.async.{how}.shared.global [%0], [%1], {size};\\ncp.async.wait_all;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(s)), "l"(&x[{first}]) : "memory");
+    x[128] = s[1];
+  }}
+}}"""
+    result = ptxlab.kernel(text).simulate(2, 32, np.zeros(512, np.uint32))
+    assert ["nothing acquires it" in hazard.sentence for hazard in result.hazards] == [True] * sentences
+
+
 def test_lanes_wait_for_their_warp_at_a_barrier() -> None:
     """A warp comes to a barrier whole, however long one of its lanes takes."""
     flags, out = np.zeros((2, 5), dtype=np.int32)

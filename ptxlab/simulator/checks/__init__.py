@@ -21,7 +21,7 @@ What is approximated, and where; `docs/reference/hazards.md` says what that mean
 - Readers of the same load in the same block count as having read the same: `unused_loads.py`, `unused_reads`.
 - Values that pass through functions that are not inlined are not followed; what a function returns matters:
   `doubtful_values.py`, `_hand_over`. A load with more than 64 uses surely matters: `module_plans.py`.
-- One access is reported against 16 instructions at most: `race_detector.py`, `proxy_fences.py`.
+- One access is reported against 16 instructions at most: `access_reports.py`, `MAX_OTHERS`.
 """
 
 from collections.abc import Mapping
