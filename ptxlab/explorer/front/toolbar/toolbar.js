@@ -20,7 +20,7 @@ import { isEditingText, roveTabindex, nextInBar } from "../common/roving_tabinde
 
 // What always stands on the bar.
 const ALWAYS = ["edit", "play"];
-const COMMANDS = "button, select, input:not(.ptx-name)";
+const COMMANDS = "button:not([hidden], :disabled), select, input:not(.ptx-name)";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
