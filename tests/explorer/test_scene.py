@@ -35,7 +35,7 @@ globalThis.matchMedia = () => ({ matches: false });
 _PLANS = """
 const bytes = (text) => new DataView(Uint8Array.from(Buffer.from(text, "base64")).buffer);
 const revived = (key, value) => (value?.base64 === undefined ? value : bytes(value.base64));
-const ROOM = { legend: 0, side: 0, isExplaining: false, mayGrow: true };
+const ROOM = { legend: 0, side: 0, timeline: 70, isExplaining: false, mayGrow: true };
 const { states, rooms } = JSON.parse(readFileSync(0, "utf8"), revived);
 console.log(JSON.stringify(states.map((state) => {
   const model = { get: (name) => ({ label: "value", colour_by: "lane", ...state })[name] };

@@ -338,6 +338,8 @@ type SceneRoom = {
   view: number;
   legend: number;
   side: number;
+  /** Of the timeline, where the corner is no stage for it. */
+  timeline: number;
   isExplaining: boolean;
   mayGrow: boolean;
 };

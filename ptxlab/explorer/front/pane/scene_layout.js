@@ -10,6 +10,7 @@ import {
   GAP,
   HEAD,
   RIGHT_EDGE,
+  TIMELINE,
   cellsSeen,
   extentOf,
   layersOf,
@@ -77,6 +78,13 @@ export function scrollers(root) {
   return nodes;
 }
 
+// The height of the timeline below the scene; a question of the quiz hides it.
+/** @param {App} app */
+function timelineHeight({ content, scene, timeline }) {
+  if (content.quiz.data) return 0;
+  return scene.plan.isStage ? TIMELINE : Math.max(TIMELINE, timeline.node.offsetHeight);
+}
+
 // Plans the scene for the width and height of the view, and shows it as the camera sees it.
 /** @param {App} app */
 export function arrange(app) {
@@ -87,6 +95,7 @@ export function arrange(app) {
     view: viewHeight(app) - scene.stage.offsetTop - memory - Math.max(AROUND, linesAbove(app)),
     legend: 0,
     side: 0,
+    timeline: timelineHeight(app),
     isExplaining: content.model.get("tracing"),
     mayGrow: !app.memory.isOpen && !app.tensor.isOpen && !content.model.get("height"),
   };

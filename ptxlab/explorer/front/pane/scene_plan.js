@@ -134,14 +134,14 @@ export function kindIn(content, { whole, strips }, name) {
 }
 
 /** @param {Content} content @param {SceneRoom} frame @param {RegisterForm} form @param {boolean} isAbove whether C is left of B @returns {ScenePlan} */
-function planBeside(content, { width: stage, view, legend, side, mayGrow }, form, isAbove) {
+function planBeside(content, { width: stage, view, legend, side, timeline, mayGrow }, form, isAbove) {
   const width = stage - ASIDE[form];
   const count = countCells(content, isAbove);
   const legible = legibleCells(content);
   const tiers = widthsOf(content);
   const around = aroundCells(content, count);
   // what is below the scene if the corner is no stage: what is pointed at, and the timeline
-  const plans = [TRACE_BUTTON, TRACE_BUTTON + STATUS + TIMELINE].map((below) => {
+  const plans = [TRACE_BUTTON, TRACE_BUTTON + STATUS + timeline].map((below) => {
     const most = mayGrow ? GROWN : 0;
     const height = sceneHeight(
       count,
