@@ -298,8 +298,10 @@ def _shape(node: TreeNode, operands: list[_Shape]) -> _Shape:
         if before.kind == "steps" and before.step == step and before.inner is None:
             return _Shape("steps", before.count + count, step=step)
         return _Shape("mixed", before.size + count * step)
-    if node.kind in _SUMS:
-        return _followed(operands[_SUMS[node.kind]], _Shape("terms"))
+    if node.kind in _SUMS and len(operands) == 3:  # a sum may be rescaled, and then is a factor
+        factors = _factor(operands[:2])
+        one, other = sorted((operands[2], factors), key=lambda shape: shape.size, reverse=True)
+        return _followed(one, other)
     if node.kind in ("add", "sub") and len(operands) == 2:
         one, other = sorted(operands, key=lambda shape: shape.size, reverse=True)
         return _followed(one, other)
@@ -310,8 +312,14 @@ def _shape(node: TreeNode, operands: list[_Shape]) -> _Shape:
             return _Shape("arriving", before.count + len(terms), some)
         return _Shape("arriving", len(terms) + (before == some), some) if terms else before
     if node.kind in ("cvt", "neg", "mul", "div", "mov") and operands:
-        return max(operands, key=lambda shape: shape.size)
+        return _factor(operands)
     return _Shape("terms")
+
+
+def _factor(operands: list[_Shape]) -> _Shape:
+    """The sum among the factors of a product; nothing if one is 0."""
+    nothing = next((shape for shape in operands if shape.kind == "nothing"), None)
+    return nothing or max(operands, key=lambda shape: shape.size)
 
 
 def _followed(before: _Shape, after: _Shape) -> _Shape:
@@ -374,11 +382,18 @@ def _evaluated(node: TreeNode, values: list[Number]) -> Number | None:
         return add_up([values[0], multiply(values[1], Fraction(-1))])
     if node.kind == "mul" and len(values) == 2 and "hi" not in node.opcode:
         return multiply(*values)
+    if node.kind == "div" and len(values) == 2 and values[1] and "approx" not in node.opcode:
+        return _quotient(*values)
     if node.kind == "neg" and values:
         return multiply(values[0], Fraction(-1))
     if node.kind == "cvt" and values and node.type in _TYPES and dtype(node.type).is_float:
         return values[0]
     return None
+
+
+def _quotient(one: Number, other: Number) -> Number:
+    known = isinstance(one, Fraction) and isinstance(other, Fraction)
+    return one / other if known else float("nan")
 
 
 def _pairs(values: list[Number | None]) -> list[tuple[Number, Number]]:
