@@ -68,7 +68,7 @@ class PageModel:
     height: int  # of the Explorer in pixels; 0 for what the window shows at once
     problem: str
     refusal: dict[str, Any]  # of the last edit: cells at fault, sentence, remedy; or {}
-    tools: list[str]  # of the menu, that stand on the bar: `toolbar.TOOLS`
+    tools: list[str]  # of the menu, that stand on the bar: `toolbar_data.TOOLS`
     notice: str  # what changed, if that is no problem
     toolbar: dict[str, Any]  # the controls above the matrices, and their values
     picker_index: dict[str, Any]  # empty until the picker is first opened
