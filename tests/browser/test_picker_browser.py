@@ -101,7 +101,7 @@ def test_a_slash_opens_it_from_a_field_that_is_not_being_edited(
     page.locator(field).first.focus()
     page.locator(field).first.evaluate("node => node.select?.()")
     before = page.locator(field).first.input_value()
-    page.keyboard.press("/")
+    page.keyboard.press("Control+k")
     picking.ready()
     page.keyboard.press("Escape")
     assert page.locator(field).first.input_value() == before
@@ -110,7 +110,7 @@ def test_a_slash_opens_it_from_a_field_that_is_not_being_edited(
 def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
     page.locator(".ptx-lane").first.focus()
-    page.keyboard.press("/")
+    page.keyboard.press("Control+k")
     picking.ready()
     assert picking.search.evaluate("node => node === document.activeElement")
     assert everything() in picking.count.inner_text()
