@@ -319,8 +319,8 @@ class Kernel(Displayed):
         >>> text = '__global__ void last(int* x) { if (threadIdx.x % 32 == 0) *x = threadIdx.x / 32; }'
         >>> print(ptxlab.kernel(text).check(1, 64, np.zeros(1, np.int32)).witness)
         in this order argument 1[0] is 0, in the usual order 1 (1 of 1 elements differ)
-          warp 1: ptxlab.cu:1 (st.global.u32)
-          warp 0: ptxlab.cu:1 (st.global.u32)
+          warp 1: ptxlab.cu:1 (st.global.u32), on to where it waits or ends
+          warp 0: ptxlab.cu:1 (st.global.u32), on to where it waits or ends
         """
         from .schedules.explore import Explorer
 
