@@ -94,7 +94,7 @@ def start(python: Any, picking: Picking) -> None:
 @pytest.mark.parametrize(
     "field", ["[data-pane=A] .ptx-cell", ".ptx-register .ptx-hex", ".ptx-register .ptx-value"]
 )
-def test_a_slash_opens_it_from_a_field_that_is_not_being_edited(
+def test_a_key_opens_it_from_a_field_that_is_not_being_edited(
     picking: Picking, python: Any, page: Any, field: str
 ) -> None:
     start(python, picking)
