@@ -35,7 +35,7 @@ __all__ = ["README", "SYLLABI", "TEACHING", "WITH_COMPILER", "render"]
 WITH_COMPILER = (
     *("your-first-tensor-core-kernel", "shared-memory-and-banks", "mbarriers", "what-goes-wrong"),
     *("what-goes-wrong-asynchronously", "from-instruction-to-gemm", "epilogue", "attention"),
-    *("sparse-gemm", "wmma-sub-byte", "what-the-chip-runs", "on-a-real-gpu"),
+    *("sparse-gemm", "wmma-sub-byte", "what-the-chip-runs", "on-a-real-gpu", "why-do-the-bits-differ"),
 )
 
 #: What a syllabus has: when, the lessons, what to do together.

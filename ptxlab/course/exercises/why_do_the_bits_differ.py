@@ -76,7 +76,7 @@ def opening() -> Picture:
     """The first six elements of row 0, computed alone and in a batch of eight, as bits.
 
     >>> [cell.text for cell in opening().grids[0].cells][:2]
-    ['0xc137b55f', '0xc0d4a8ef']
+    ['0xc101336b', '0x41708b28']
     """
     rows = {f"in a batch of {batch}": product(batch).reduction().values[0, :6] for batch in (1, 8)}
     texts = {name: [f"0x{word:08x}" for word in row.view(np.uint32)] for name, row in rows.items()}
