@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What would let others in: fixed or empty tokens and passwords, those on a command line, open addresses.
 OPEN = re.compile(
     r"""
-    (?:token|password)[ \t]*[=:][ \t]*["'](?!\s*\+)[^"'{}]*["']  # token = "fixed", password="", {"password": "any"}
+    (?:token|password)[ \t]*[=:][ \t]*["'](?!\s*\+)[^"'{}]*["']  # token = "fixed", password=""
     | ["']password["']\s*:\s*["']
     | --(?:\w+\.)?(?:token|password)=
     | [?&]token=\w
