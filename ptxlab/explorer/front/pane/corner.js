@@ -45,12 +45,14 @@ export class Corner {
   }
 
   /** @param {Size} size @param {number} top below the upper edge of the scene */
-  place({ width, height }, top = 0) {
+  place({ width, height: room }, top = 0) {
     const { node, scene } = this;
     const { status, timeline, tracePanel } = this.scene.app;
     const { isStage, width: wide, strips } = scene.plan;
     // the map is beside the words, or instead of them
     const isNear = !scene.camera.isWhole && !strips;
+    // beside strips the map is below the words
+    const height = strips && !scene.camera.isWhole ? room - MAP.height - 8 : room;
     const least = isStage ? BESIDE_MAP : 8;
     const holdsMap = isNear && width >= MAP.width + least && height >= MAP.height + 12;
     const left = holdsMap ? width - MAP.width - 12 : width;
