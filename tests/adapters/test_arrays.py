@@ -225,7 +225,7 @@ def test_calls_of_a_compiled_class() -> None:
             raise ptxlab.PtxlabError(named["error"])
         return (self, values, former(self, *values))
 
-    restore = sessions.replaced([(kind, "__call__", call)])
+    restore = sessions.replace_attributes([(kind, "__call__", call)])
     try:
         found, values, compared = key(3)
         assert found is key and values == (3,) and type(compared) is kind
@@ -234,7 +234,7 @@ def test_calls_of_a_compiled_class() -> None:
         restore()
     assert sorted([3, 1, 2], key=key) == [1, 2, 3] and kind.__call__ is former
     with pytest.raises(KeyError):  # what was changed before is undone
-        sessions.replaced([(kind, "__call__", call), (kind, "no_such_name", call)])
+        sessions.replace_attributes([(kind, "__call__", call), (kind, "no_such_name", call)])
     assert sorted([3, 1, 2], key=key) == [1, 2, 3] and kind.__call__ is former
 
 

@@ -472,10 +472,10 @@ def test_filled_cells_repeat_or_continue_a_series(kind: str, line: str, series: 
         ),
         (NVF4, "SFA", "1\n0", "SFA[2][0]: the series reaches -1; ue4m3 holds 0..448 and nan, no sign"),
         (
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
             "A",
             "1e308\n1.5e308",
-            "A[2][0]: the series reaches 2e+308; f64 holds ",
+            "A[2][0]: the series reaches 2e+308; f64 holds -1.79769e+308..1.79769e+308, inf and nan",
         ),
     ],
 )

@@ -196,6 +196,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
     assert calls == {
         "benchmarks/hub.py: write_text",
         "tools/explorer_picture.py: write_text",  # into a temporary folder
+        "tools/debugger_picture.py: write_text",  # into a temporary folder
         "ptxlab/gpu/sass.py: write_bytes",
         "ptxlab/gpu/clang.py: write_text",  # into a folder for one compilation
         "ptxlab/figures.py: write_image",
