@@ -148,7 +148,8 @@ class OpenExplorer(Message):
     """Open what the matrix instruction reads that the chosen warp executes next."""
 
 
-_MESSAGES: dict[str, type[Message]] = {
+#: What the page may send, by name.
+MESSAGES: dict[str, type[Message]] = {
     "move": Move, "go_on": GoOn, "halt": Halt, "choose_warp": ChooseWarp, "set_breakpoint": SetBreakpoint,
     "set_watch": SetWatch, "show_memory": ShowMemory, "who_wrote": WhoWrote, "follow": Follow,
     "find_first": FindFirst, "open_explorer": OpenExplorer,
@@ -516,7 +517,7 @@ class Debugger:
     def handle(self, content: object) -> None:
         """Do what the page asks for; `state` has what came of it."""
         try:
-            message = decode(content, _MESSAGES)
+            message = decode(content, MESSAGES)
             if not isinstance(message, GoOn | Halt):
                 self._leave()
                 self._problem = ""
@@ -712,7 +713,7 @@ class Debugger:
 
 _AN = {"NaN": "a NaN", "infinity": "an infinity"}
 _HANDLERS: dict[type[Message], Callable[[Debugger, Any], None]] = {
-    kind: getattr(Debugger, f"_{name}") for name, kind in _MESSAGES.items()
+    kind: getattr(Debugger, f"_{name}") for name, kind in MESSAGES.items()
 }
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import ptxlab
 import ptxlab.explorer.edits
 from ptxlab import PtxlabError
+from ptxlab.explorer import debugger
 from ptxlab.explorer.edits import Edit, FillMatrix, FlipBit, SetCell, SetCodes, SetRegisters, SetValues
 from ptxlab.explorer.page_model import delta
 from ptxlab.explorer.session import MESSAGES, decode_message, typescript
@@ -196,15 +197,21 @@ def test_difference_and_patch(raw: bytes, flips: dict[int, int], one: list[int],
 # -- one list of messages ---------------------------------------------------------------------------------
 
 
-def sent_types() -> set[str]:
-    """The types of all messages in the JavaScript."""
-    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FRONT.rglob("*.js")))
+def sent_types(debugger: bool = False) -> set[str]:
+    """The types of all messages in the JavaScript of the Explorer, or in that of the debugger."""
+    paths = [path for path in sorted(FRONT.rglob("*.js")) if ("debugger" in path.parts) == debugger]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     in_choices = re.findall(r'type: \w+\.shiftKey[^?]*\? "(\w+)" : "(\w+)"', source)
     return {*re.findall(r'\btype: "([a-z_]+_[a-z_]+|undo|redo|paste|export)"', source), *sum(in_choices, ())}
 
 
 def test_the_page_sends_exactly_the_messages_of_the_list() -> None:
     assert sent_types() == set(MESSAGES)
+
+
+def test_the_debugger_sends_messages_of_its_own() -> None:
+    sent = sent_types(debugger=True)
+    assert sent == {name for name in debugger.MESSAGES if "_" in name}
 
 
 def test_the_types_of_messages_are_written_from_the_list() -> None:
