@@ -198,9 +198,10 @@ def test_difference_and_patch(raw: bytes, flips: dict[int, int], one: list[int],
 
 
 def sent_types(debugger: bool = False) -> set[str]:
-    """The types of all messages in the JavaScript of the Explorer, or in that of the debugger."""
-    paths = [path for path in sorted(FRONT.rglob("*.js")) if ("debugger" in path.parts) == debugger]
-    source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    """The types of all messages in the JavaScript of the Explorer, or in that of the debugger and its page."""
+    theirs = {*FRONT.glob("debugger/*.js"), FRONT / "kernel_page.js"}
+    paths = theirs if debugger else {*FRONT.rglob("*.js")} - theirs
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(paths))
     in_choices = re.findall(r'type: \w+\.shiftKey[^?]*\? "(\w+)" : "(\w+)"', source)
     return {*re.findall(r'\btype: "([a-z_]+_[a-z_]+|undo|redo|paste|export)"', source), *sum(in_choices, ())}
 
