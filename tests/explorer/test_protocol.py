@@ -198,7 +198,7 @@ def test_difference_and_patch(raw: bytes, flips: dict[int, int], one: list[int],
 
 
 def sent_types(debugger: bool = False) -> set[str]:
-    """The types of all messages in the JavaScript of the Explorer, or in that of the debugger and its page."""
+    """The types of all messages in the JavaScript of the Explorer, or of the debugger and its page."""
     theirs = {*FRONT.glob("debugger/*.js"), FRONT / "kernel_page.js"}
     paths = theirs if debugger else {*FRONT.rglob("*.js")} - theirs
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(paths))
