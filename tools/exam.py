@@ -346,6 +346,19 @@ def cute_index(draw: Random) -> tuple[str, object]:
     return text, f"index {CuteLayout.read(layout)(lane, value)}, row {row}, column {col}"
 
 
+# -- The same bits -------------------------------------------------------------------------------------------
+
+
+def first_other_sum(draw: Random) -> tuple[str, object]:
+    parts = draw.choice((2, 4, 8))
+    length = parts * draw.randrange(12, 90)
+    text = (
+        f"One warp adds {length} products from k = 0 on; in another launch {parts} warps add equal parts of "
+        "them, one after another. Which k has the first product that the one warp adds to another sum than they do?"
+    )
+    return text, f"k = {length // parts}"
+
+
 #: How many of the thirty questions each part of the course has, and of which kinds.
 PARTS: dict[str, tuple[int, tuple[Kind, ...]]] = {
     "First steps": (
@@ -353,7 +366,7 @@ PARTS: dict[str, tuple[int, tuple[Kind, ...]]] = {
         (fragment_place, decode, register_count, fragment_element, encode, packed_integers),
     ),
     "Writing kernels": (
-        9,
+        8,
         (
             *(wavefronts, swizzled_offset, read_descriptor, warpgroup_place, ring_parity, ldmatrix_pitch),
             *(write_descriptor, expected_bytes),
@@ -363,6 +376,7 @@ PARTS: dict[str, tuple[int, tuple[Kind, ...]]] = {
     "Numbers": (4, (truncated_sum, saturated, signs_by_popc, targets)),
     "Blackwell": (4, (scaled_sum, tensor_memory_place, scale_code, instruction_descriptor)),
     "Other languages": (1, (cute_index,)),
+    "The same bits": (1, (first_other_sum,)),
 }
 
 
