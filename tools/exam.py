@@ -354,7 +354,7 @@ def first_other_sum(draw: Random) -> tuple[str, object]:
     length = parts * draw.randrange(12, 90)
     text = (
         f"One warp adds {length} products from k = 0 on; in another launch {parts} warps add equal parts of "
-        "them, one after another. Which k has the first product that the one warp adds to another sum than they do?"
+        "them, one after another. Which k has the first product that the one warp adds to another sum?"
     )
     return text, f"k = {length // parts}"
 
