@@ -1127,6 +1127,7 @@ def test_the_timeline_names_its_parts_in_full(python: Any, page: Any) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
 
 
+@_AFTER_OTHERS
 def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     """From the operands to D: by keyboard, by its parts, played; the place is kept and can be linked to."""
     show(python, page, F16)
@@ -1199,6 +1200,7 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     assert page.locator(".ptx-story").count() == 0 and page.locator("[data-pane=D]").is_visible()
 
 
+@_AFTER_OTHERS
 def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> None:
     """With another chip to compare with, the same element of that chip is the last of the close-up."""
     show(python, page, F16)
@@ -1213,6 +1215,7 @@ def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> No
     expect(part).to_have_count(0)
 
 
+@_AFTER_OTHERS
 def test_from_far_only_what_looks_different_is_drawn(screen: Screen, python: Any, page: Any) -> None:
     """Another number in the same colour is not; a zero, which is paler, is."""
     show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
@@ -1241,6 +1244,7 @@ def test_from_far_only_what_looks_different_is_drawn(screen: Screen, python: Any
     show(python, page, F16)  # the next test looks for matrices
 
 
+@_AFTER_OTHERS
 def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> None:
     """Four lanes at a time get a row of an 8x8 matrix; the whole can be saved as a video."""
     show(python, page, "ldmatrix.sync.aligned.m8n8.x1.shared.b16")
@@ -1262,6 +1266,7 @@ def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> N
     show(python, page, F16)  # the next test looks for matrices
 
 
+@_AFTER_OTHERS
 def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:
     show(python, page, F16)
     screen.tool(".ptx-copy-name").click()
@@ -1270,6 +1275,7 @@ def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:
     page.get_by_role("button", name="copy the mnemonic").wait_for(timeout=5_000)
 
 
+@_AFTER_OTHERS
 def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
     """Pointing at a heading outlines the lanes of its row or column; Shift and Space choose the row."""
     show(python, page, F16)
@@ -1302,6 +1308,7 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
     assert outlined() == set()
 
 
+@_AFTER_OTHERS
 def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) -> None:
     """Where cells are pixels, a lens shows those around the pointer with their labels."""
     show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
