@@ -91,10 +91,15 @@ COMMANDS = {
         "simulate_commands",
         "predict how long a launch takes on an H200, without one, and what its warps wait for",
     ),
+    "compare": Command(
+        "simulate_commands",
+        "say where the results of two kernels part: the first element and operation that differ",
+    ),
     "check": Command(
         "check",
         "run a Python script or tests without a GPU, and report hazards and bank conflicts of every launch",
     ),
+    "mcp": Command("mcp_server", "serve the tools of ptxlab to language models: MCP over stdin and stdout"),
     "lab": Command(
         "lab", "copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab"
     ),

@@ -1,4 +1,4 @@
-"""The commands `simulate` and `profile`: a kernel from a file, run or timed without a GPU."""
+"""The commands `simulate`, `profile` and `compare`: kernels from files, without a GPU."""
 
 from __future__ import annotations
 
@@ -185,6 +185,34 @@ def profile(
     words = f"{ratio:.2f} times as fast as" if ratio >= 1 else f"{1 / ratio:.2f} times as slow as"
     head = f"{names[1]}: {result.microseconds:,.1f} µs on an {result.chip}, predicted; {words} {names[0]}"
     return f"{head}\n\n{as_text(comparison(before, result, names), style, '  ')}"
+
+
+def compare(
+    style: Style,
+    file: Annotated[str, "CUDA C++ or PTX"],
+    other: Annotated[str, "another kernel, with the same arguments"],
+    *,
+    json: Json = False,
+    output: Annotated[
+        int | None, "number of the argument to compare, from 1, where kernels write several", "N"
+    ] = None,
+    launch: LaunchOptions,
+) -> str:
+    """Where the results of two kernels part: the first element, and the first operation, that differ.
+
+    examples:
+      ptxlab compare pairs.cu inorder.cu --arg normal:f4:64 --arg zeros:f4:1
+    """
+    from ..simulator.history.compare import compare as compare_runs
+
+    grid, block, cluster = launch.shape
+    runs = []
+    for name in (file, other):
+        program, values = launch.kernel(name), launch.values()
+        check_count(program, values)
+        runs.append(program.run(grid, block, *values, output=output, shared=launch.shared, cluster=cluster))
+    found = compare_runs(*runs)
+    return found.json() if json else str(found)
 
 
 def _profiled(file: str, launch: LaunchOptions, card: str) -> LaunchProfile:

@@ -162,7 +162,7 @@ class Lines:
             pitch = option("--pitch", "0", "16", "80", "128", "-16", "99999999")
             lanes = [*option("--lanes-per-row", "4", "0"), *option("--column", "16", "4", "-1")]
             return [access, *pitch, *lanes, *option("--swizzle", "64", "7"), *option("--svg")]
-        if command in ("simulate", "profile", "debug"):
+        if command in ("simulate", "profile", "compare", "debug"):
             values = ("1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
             words = [*option("--arg", *values), *option("--arg", *values), *option("--shared", "16", "-1")]
             sizes = [
@@ -176,6 +176,8 @@ class Lines:
                     *option("--chip", "H200", "H2O"),
                     *option("--json"),
                 ]
+            if command == "compare":
+                words = [self.rng.choice(self.files), *words, *option("--output", "1", "-1", "9")]
             if command == "debug":
                 words += ["--execute", self.rng.choice(["run", "step 3", "who 1 0", "break", "%", *WORDS])]
             return [self.rng.choice([*self.files, *WORDS]), *sizes, *words]
@@ -189,6 +191,7 @@ class Lines:
     def line(self) -> list[str]:
         commands = list(COMMANDS)
         commands.remove("sass")  # compiles: a second each
+        commands.remove("mcp")  # reads standard input until its client leaves
         command = self.rng.choice(commands)
         words = [command, *self.words(command)]
         for _ in range(self.rng.choice([0, 0, 0, 0, 0, 1, 2])):

@@ -495,8 +495,10 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         pytest.skip("measures a GPU")
     if words[0] not in (
         "check",
+        "compare",
         "debug",
         "lab",
+        "mcp",
         "profile",
         "sass",
         "show",

@@ -22,14 +22,17 @@ from tests.cases import each
 from tools.site.api import PAGES, ApiPage, documented
 
 OPTIONAL = {
+    "anyio",
     "anywidget",
     "cuda",
     "cutlass",
     "ipywidgets",
     "IPython",
     "kaleido",
+    "mcp",
     "numba",
     "plotly",
+    "pydantic",
     "tilelang",
     "traitlets",
     "triton",

@@ -26,13 +26,16 @@ LAYERS = next(contract["layers"] for contract in CONTRACTS if contract["type"] =
 #: Packages of the extras. Nothing but the packages that the contracts name may import them, and only at use.
 OPTIONAL = {
     "IPython",
+    "anyio",
     "anywidget",
     "cuda",
     "cutlass",
     "ipywidgets",
     "kaleido",
+    "mcp",
     "numba",
     "plotly",
+    "pydantic",
     "shtab",
     "tilelang",
     "traitlets",

@@ -75,11 +75,12 @@ def test_these_are_the_extras_of_the_package() -> None:
         "cuda12",
         "cuda13",
         "docs",
+        "mcp",
         "test",
         "release",
         "triton",
     }
-    assert "ptxlab[docs,completion]" in extras["test"]
+    assert "ptxlab[docs,completion,mcp]" in extras["test"]
     assert "ptxlab[lab,cuda13,fast]" in extras["docs"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
