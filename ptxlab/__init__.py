@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .gpu.measure import measure
     from .gpu.records import measured
     from .isa.repack import repack
+    from .judging import judge
     from .memory import tensor_map
     from .numerics import models
     from .shapes import walk
@@ -47,6 +48,7 @@ __all__ = [
     "explore",
     "instruction",
     "invariant",
+    "judge",
     "kernel",
     "matmul",
     "measure",
@@ -66,6 +68,7 @@ _FUNCTIONS = {
     "compare": "simulator.history.compare",
     "compress": "gemm.compressed",
     "invariant": "simulator.history.invariant",
+    "judge": "judging",
     "kernel": "simulation",
     "load_ipython_extension": "jupyter",  # %load_ext ptxlab
     "matmul": "gemm.matmul",

@@ -16,7 +16,19 @@ from ._util.display import Displayed
 __all__ = ["Question", "Reply", "Unanswered", "Verdict", "with_code"]
 
 #: The sign and the words of each state of a verdict.
-_WORDS = {"right": ("✓", "right"), "wrong": ("✗", "not quite"), "not yet": ("…", "not yet")}
+_WORDS = {
+    "right": ("✓", "right"),
+    "wrong": ("✗", "not quite"),
+    "not yet": ("…", "not yet"),
+    "clean": ("✓", "is clean"),
+    "hazard": ("✗", "has a hazard"),
+    "hang": ("✗", "hangs"),
+    "review": ("?", "needs a look"),
+    "incomplete": ("…", "is not judged to the end"),
+    "error": ("✗", "does not run"),
+}
+#: What a verdict says: of an answer "right", "wrong" or "not yet"; of a kernel "wrong" or one of the others.
+State = Literal["right", "wrong", "not yet", "clean", "hazard", "hang", "review", "incomplete", "error"]
 
 
 class Unanswered(Exception):
@@ -73,7 +85,9 @@ def with_code(text: str) -> str:
 
 @dataclass(frozen=True)
 class Verdict(Displayed):
-    """The result of a check: right, wrong or not yet, with the reason or a hint. True only if right.
+    """What is found about an answer or a kernel, with the reason or a hint. True only if it is correct.
+
+    The verdict on a kernel, `ptxlab.judge`'s, is a subclass that has its evidence.
 
     >>> verdict = Verdict("00.1", "wrong", "Count lanes from 0.")
     >>> verdict, bool(verdict)
@@ -81,11 +95,26 @@ class Verdict(Displayed):
     """
 
     exercise: str
-    state: Literal["right", "wrong", "not yet"]
+    state: State
     text: str
 
     def __bool__(self) -> bool:
-        return self.state == "right"
+        return self.correct
+
+    @property
+    def status(self) -> State:
+        """Its state."""
+        return self.state
+
+    @property
+    def reason(self) -> str:
+        """Its text."""
+        return self.text
+
+    @property
+    def correct(self) -> bool:
+        """Whether the answer is right, or the kernel clean."""
+        return self.state in ("right", "clean")
 
     @property
     def heading(self) -> str:

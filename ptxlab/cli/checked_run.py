@@ -27,29 +27,15 @@ from typing import Any, TextIO
 
 from .._util.arguments import as_path
 from ..errors import PtxlabError, counted, quoted
-from ..isa.parse import parse
-from ..isa.product_form import ProductForm
-from ..numerics.emulate import model_of
+from ..judging.launches import arithmetic_of
+from ..judging.verdict import Finding
 from ..simulation import simulating
 from ..simulator import Hazard, HazardError, Result
 from ..simulator.kernel import Kernel
 from . import output
 
-_PRODUCTS = ("mma.", "wgmma.mma", "wmma.mma", "tcgen05.mma")
 _BANKS = "measured: H200, wavefronts of loads and stores of shared memory"
 _PATIENCE = 10  # seconds that forked processes have after the file, and the file after Ctrl+C
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something to report: `grade` is "hazard", "note" or "bank conflict"; `place` a file and its line."""
-
-    grade: str
-    kind: str
-    sentence: str
-    line: int  # of the kernel's source
-    place: tuple[str, int]
-    evidence: str = ""  # how it is known: measured, published, assumed
 
 
 @dataclass
@@ -354,7 +340,7 @@ def _record_launches(report: _Report, schedules: bool) -> None:
             )
             where = _place(kernel, line, place, report)
             launch.findings.append(Finding("bank conflict", "bank conflict", sentence, line, where, _BANKS))
-        launch.arithmetic = _arithmetic(result, options.get("model"))
+        launch.arithmetic = arithmetic_of(result, options.get("model"))
         report.write("launch", key, asdict(launch))
         return result
 
@@ -430,16 +416,3 @@ def _finding(hazard: Hazard, kernel: Kernel, caller: tuple[str, int], report: _R
         sentence += f" ({hazard.evidence})"
     place = _place(kernel, hazard.line, caller, report)
     return Finding(hazard.grade, hazard.kind, sentence, hazard.line, place, hazard.evidence)
-
-
-def _arithmetic(result: Result, model: str | None) -> dict[str, str]:
-    """How the arithmetic of each matrix instruction is known: measured, published or assumed."""
-    evidence: dict[str, str] = {}
-    for opcode in result.counts:
-        if opcode.startswith(_PRODUCTS):
-            evidence[opcode] = "assumed"
-            with contextlib.suppress(PtxlabError):
-                form = parse(opcode)
-                if isinstance(form, ProductForm):
-                    evidence[opcode] = model_of(form, model).evidence
-    return evidence

@@ -8,14 +8,14 @@ import re
 from ..question import Verdict, with_code
 from .palette import HUES, rgb
 
-_HUES = {"right": "green", "wrong": "vermilion", "not yet": "grey"}
+_HUES = {"right": "green", "clean": "green", "not yet": "grey", "incomplete": "grey", "review": "orange"}
 
 
 def verdict_html(verdict: Verdict) -> str:
     """The panel."""
     text = with_code(verdict.text)
     text = re.sub(r"(?<![\w*])\*(\w(?:[^*<>]*\w['’]?)?)\*(?![\w*])", r"<em>\1</em>", text)
-    colour = rgb(HUES[_HUES[verdict.state]])
+    colour = rgb(HUES[_HUES.get(verdict.state, "vermilion")])
     style = (
         f"border-left: 4px solid rgb({colour}); background: rgba({colour}, 0.1); padding: 8px 12px; "
         "margin: 4px 0; max-width: 60em; line-height: 1.5"

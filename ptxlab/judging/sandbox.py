@@ -1,0 +1,105 @@
+"""A process of its own for a candidate: started with limits, watched, ended with all that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_MOST_OUTPUT = 8 << 20  # bytes that a candidate may print
+_SHOWN_OUTPUT = 2000  # letters of them in a verdict
+_INTERVAL = 0.05  # seconds
+
+#: What the process runs. Modules are found as in this one, whatever stands in the working folder.
+_START = (
+    "import json, runpy, sys; settings = json.loads(open(sys.argv[1]).read()); "
+    "sys.path[:] = settings['search']; "
+    "settings['confined'] = runpy.run_path(settings['confine'])['confine'](settings); "
+    "from ptxlab.judging.candidate import main; main(settings)"
+)
+
+
+class Ended(NamedTuple):
+    """How the process ended: `problem` says what ended it, if it did not end by itself."""
+
+    status: int
+    problem: str
+    output: str
+
+
+def run_confined(
+    folder: Path,
+    settings: dict[str, Any],
+    seconds: float,
+    memory: int,
+    file_size: int,
+    unreadable: list[str],
+    watch: Callable[[], None],
+) -> Ended:
+    """Run a candidate in a folder, which it may write to; `watch` is called from time to time."""
+    inside = folder / "files"
+    inside.mkdir()
+    whole = settings | {
+        "search": sys.path,
+        "confine": str(Path(__file__).with_name("confine.py")),
+        "folder": str(folder.resolve()),
+        "memory": memory,
+        "file_size": file_size + _MOST_OUTPUT,
+        "unreadable": unreadable,
+    }
+    job = folder / "job.json"
+    job.write_text(json.dumps(whole), encoding="utf-8")
+    out = folder / "output.txt"
+    private = {
+        name: str(inside) for name in ("HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "TRITON_CACHE_DIR")
+    }
+    with out.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _START, str(job.resolve())],
+            cwd=inside,
+            env=_environment() | private | {"PTXLAB_CACHE": str(inside)},
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+    end, problem = time.monotonic() + seconds, ""
+    try:
+        while process.poll() is None:
+            watch()
+            if time.monotonic() > end:
+                problem = f"it ran longer than {seconds:g} seconds"
+            elif out.stat().st_size > _MOST_OUTPUT:
+                problem = f"it printed more than {_MOST_OUTPUT >> 20} MiB"
+            if problem:
+                break
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_INTERVAL)
+    finally:
+        _end(process)
+    text = out.read_bytes()[-_SHOWN_OUTPUT:].decode(errors="replace") if out.is_file() else ""
+    return Ended(process.returncode, problem, text)
+
+
+def _environment() -> dict[str, str]:
+    """This environment without what may be a secret."""
+    secret = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
+    return {
+        name: value for name, value in os.environ.items() if not any(word in name.upper() for word in secret)
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and its session."""
+    if os.name == "posix":
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
