@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FRONT = ROOT / "ptxlab/explorer/front"
 #: Modules that ask questions: the Explorer's quiz and the walk through shapes.
-_QUESTIONS = ("question.py", "explorer/quiz*.py", "explorer/*question*.py", "shapes/*.py")
+_QUESTIONS = ("question.py", "explorer/quiz/*.py", "shapes/*.py")
 _NOT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip

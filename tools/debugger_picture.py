@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from ptxlab._util.files import write_atomically
-from ptxlab.explorer.debugger_widget import DebuggerWidget
+from ptxlab.explorer.debugger.debugger_widget import DebuggerWidget
 from tests.simulator.kernel_cases import CASES
 
 from .chromium import find

@@ -25,10 +25,10 @@ from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import saved_page_files, script, style
-from ptxlab.explorer.debugger_style import debugger_style
-from ptxlab.explorer.instruction_info import adder
+from ptxlab.explorer.debugger.debugger_style import debugger_style
+from ptxlab.explorer.page.instruction_info import adder
+from ptxlab.explorer.saving.static_html import pack, policy_source
 from ptxlab.explorer.session import PageSession
-from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
 from ptxlab.views.highlight import KINDS, script_pattern, token_css
 from ptxlab.views.kernel_listings import shade_css
@@ -39,7 +39,7 @@ ROOT = npm.ROOT
 ESBUILD = "0.25.11"
 #: What only the page of kernels needs, an archive of its own.
 KERNELS = (
-    "cli/kernel_page.py", "cli/simulate_commands.py", "explorer/debugger.py",
+    "cli/kernel_page.py", "cli/simulate_commands.py", "explorer/debugger/debugger.py",
     "views/waiting_picture.py", "simulator",
     "gpu/clang.py", "gpu/clang_in_tab.py", "gpu/clang_wasi.js", "gpu/cuda_for_clang.h",
 )  # fmt: skip
@@ -47,8 +47,8 @@ KERNELS = (
 #: that it saves is made of.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
-    "cli/lab.py", "explorer/debugger_style.py", "explorer/debugger_widget.py", "explorer/front/debugger",
-    "explorer/front/debugger_widget.js", "explorer/front/styles/debugger.css",
+    "cli/lab.py", "explorer/debugger/debugger_style.py", "explorer/debugger/debugger_widget.py",
+    "explorer/front/debugger", "explorer/front/debugger_widget.js", "explorer/front/styles/debugger.css",
     "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
     "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import views
 from ..errors import PtxlabError, quoted
-from ..explorer.forms import explorable
+from ..explorer.documents.forms import explorable
 from ..explorer.session import PageSession
 from ..isa.catalog import Product
 from ..isa.form import Form

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..explorer.debugger import Debugger, parameter_names
+from ..explorer.debugger.debugger import Debugger, parameter_names
 from ..explorer.worker import Encoded, encode
 from ..gpu.clang_in_tab import NotFetched, Report, find_clang
 from ..simulator import HazardError, Result

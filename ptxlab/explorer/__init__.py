@@ -2,11 +2,11 @@
 
 Its centre is `state.ExplorerState`, which knows no page; `edits.py` begins with the path of an edited cell.
 
-- The state: `state`, with a `document`, which is a product or a transfer; `history` and `links`.
-- What changes it: `edits`, each a `message`; `presenter` applies them, `migrate` keeps what fits.
-- What the page shows: `render`, `page_values`, `transfer_view` and others fill a `page_model`.
+- The state: `state`, with a document, which is a product or a transfer (`documents/`); `history` and `links`.
+- What changes it: `edits`, each a `message`; `presenter` applies them. `cells/` reads what is typed.
+- What the page shows: `page/`, where `render`, `page_values` and others fill the `page_model`; `quiz/`.
 - The way to the page: `session`, over a comm (`notebook_page`) or in a browser tab (`worker`).
-- For users: `widget.Explorer`, `static_html` and `export` for what is saved, `debugger` for kernels.
+- For users: `widget.Explorer`, what is saved (`saving/`), and the debugger of kernels (`debugger/`).
 - In the browser: the modules in `front/`, joined by `bundle`; `toolbar` has the data of front/toolbar/.
 """
 
@@ -22,7 +22,7 @@ from .state import ExplorerState
 
 if TYPE_CHECKING:
     from ..simulator.debug import DebugSession
-    from .debugger_widget import DebuggerWidget
+    from .debugger.debugger_widget import DebuggerWidget
     from .widget import Explorer
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
@@ -57,5 +57,5 @@ def explore_operands(operands: Operation, **options: Any) -> Explorer:
 def open_debugger(session: DebugSession) -> DebuggerWidget:
     """The widget that a notebook shows for a session of `Kernel.debug`."""
     with needs_lab("the debugger"):
-        from .debugger_widget import DebuggerWidget
+        from .debugger.debugger_widget import DebuggerWidget
     return DebuggerWidget(session)

@@ -5,24 +5,24 @@ lists the edits that the page can send; the last few take arrays and come from P
 
 The path of an edited cell, from the page to Python and back:
 
-     1. front/pane/pane.js        Pane.write                      what was typed, as the message `set_cell`
-     2. front/app.js              App.send                        to a comm; in a tab `LiveModel.send`
-     3. notebook_page.py          NotebookPage._handle_custom_msg from the comm; in a tab `Tab.handle`
-     4. session.py                PageSession.handle              the message is decoded: `SetCell`
-     5. presenter.py              Presenter.apply                 one step to undo, or a refusal
-     6. edits.py                  make_edits                      the edit is applied to the state
-     7. edits.py                  SetCell.edited                  another document
-     8. product_document.py       ProductDocument.with_cell       the text becomes the code of an element
-     9. state.py                  ExplorerState.commit            the document is checked, and D computed
-    10. presenter.py              Presenter.show                  what changed goes into the page model
-    11. render.py                 render                          which values of the page changed
-    12. page_values.py            matrix_bytes                    a matrix as bytes
-    13. page_model.py             PageModel.send_state            only the words that changed (`delta`)
-    14. notebook_page.py          NotebookPage._transport         over the comm; in a tab `encode`
-    15. front/common/deltas.js    applyDeltas                     the whole matrix again
-    16. front/app.js              App.redraw                      all parts, from `Content.read` on
-    17. front/pane/pane.js        Pane.draw                       the cells
-    18. front/common/highlight.js flashChanges                    what changed lights up
+     1. front/pane/pane.js            Pane.write                      what was typed, as a message `set_cell`
+     2. front/app.js                  App.send                        to a comm; in a tab `LiveModel.send`
+     3. notebook_page.py              NotebookPage._handle_custom_msg from the comm; in a tab `Tab.handle`
+     4. session.py                    PageSession.handle              the message is decoded: `SetCell`
+     5. presenter.py                  Presenter.apply                 one step to undo, or a refusal
+     6. edits.py                      make_edits                      the edit is applied to the state
+     7. edits.py                      SetCell.edited                  another document
+     8. documents/product_document.py ProductDocument.with_cell       the text becomes the code of an element
+     9. state.py                      ExplorerState.commit            the document is checked, and D computed
+    10. presenter.py                  Presenter.show                  what changed goes into the page model
+    11. page/render.py                render                          which values of the page changed
+    12. page/page_values.py           matrix_bytes                    a matrix as bytes
+    13. page/page_model.py            PageModel.send_state            only the words that changed (`delta`)
+    14. notebook_page.py              NotebookPage._transport         over the comm; in a tab `encode`
+    15. front/common/deltas.js        applyDeltas                     the whole matrix again
+    16. front/app.js                  App.redraw                      all parts, from `Content.read` on
+    17. front/pane/pane.js            Pane.draw                       the cells
+    18. front/common/highlight.js     flashChanges                    what changed lights up
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from ..errors import PtxlabError, error_prefix, listing, quoted
 from ..isa.catalog import Product
 from ..isa.mma import Instruction
 from ..isa.tcgen05 import TensorInstruction
-from .cell_blocks import cell_range, check_writable, extend_cells, unedited
-from .document import Document, as_product, as_transfer
-from .fills import start_code
-from .forms import Explorable, explorable
-from .masks import mask_names, parse_mask
-from .memory_view import memory_layout
+from .cells.cell_blocks import cell_range, check_writable, extend_cells, unedited
+from .cells.parse_cell import parse_block, parse_register
+from .cells.refused_edit import BrokenStructure, with_codes
+from .documents.document import Document, as_product, as_transfer
+from .documents.fills import start_code
+from .documents.forms import Explorable, explorable
+from .documents.masks import mask_names, parse_mask
+from .documents.product_document import check_register
+from .documents.transfer_document import TransferDocument
+from .documents.transfer_parts import PARTS, with_part
 from .message import Message
 from .migrate import migrate_operands, migrate_transfer
-from .parse_cell import parse_block, parse_register
-from .product_document import check_register
-from .refused_edit import BrokenStructure, with_codes
+from .page.memory_view import memory_layout
+from .page.tensor_view import keep_descriptor, parse_descriptor, parse_field
 from .state import ExplorerState
-from .tensor_view import keep_descriptor, parse_descriptor, parse_field
-from .transfer_document import TransferDocument
-from .transfer_parts import PARTS, with_part
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
 MatrixName = Annotated[str, "Name"]
@@ -87,7 +87,7 @@ class SetCell(Edit):
     >>> SetCell("A", 0, 1, "9").apply(state)
     Traceback (most recent call last):
         ...
-    ptxlab.explorer.refused_edit.RefusedEdit: A[0][1]: found 9; s4 holds -8..7
+    ptxlab.explorer.cells.refused_edit.RefusedEdit: A[0][1]: found 9; s4 holds -8..7
     """
 
     name: MatrixName

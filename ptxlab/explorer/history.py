@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .document import Document
+from .documents.document import Document
 from .message import Message
 
 UNDO_LIMIT = 200  # edits that can be undone

@@ -24,14 +24,14 @@ from ..isa.catalog import Product
 from ..isa.mma import Instruction
 from ..isa.tcgen05 import TensorInstruction
 from . import edits
-from .document import Document, as_product
+from .documents.document import Document, as_product
+from .documents.forms import Explorable, explorable
+from .documents.masks import MASKS, option_names
+from .documents.product_document import GPU, ProductDocument
+from .documents.start import first_document
 from .edits import Edit, FillMatrix
-from .forms import Explorable, explorable
 from .history import MAX_LOGGED, Generator, Log, Logged
-from .masks import MASKS, option_names
 from .message import decode, message_name
-from .product_document import GPU, ProductDocument
-from .start import first_document
 from .state import ExplorerState
 
 _PREFIX = "ptxlab:"

@@ -20,13 +20,13 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand
-from .forms import AnyTransfer
-from .masks import option_names
-from .parse_cell import value_range
-from .product_document import with_option
-from .start import first_transfer
+from .cells.parse_cell import value_range
+from .documents.forms import AnyTransfer
+from .documents.masks import option_names
+from .documents.product_document import with_option
+from .documents.start import first_transfer
+from .documents.transfer_document import TransferDocument
 from .state import ExplorerState
-from .transfer_document import TransferDocument
 
 Array = NDArray[Any]
 

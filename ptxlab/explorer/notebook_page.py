@@ -16,9 +16,9 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError
 from .bundle import script, style
 from .edits import Edit, SetRegisters
-from .page_model import Outgoing, is_same, read_only
+from .page.page_model import Outgoing, is_same, read_only
 from .presenter import Observers
-from .quiz import Score
+from .quiz.quiz import Score
 from .session import PageSession
 from .state import ExplorerState
 

@@ -19,21 +19,21 @@ from ..errors import PtxlabError
 from ..figures import chart
 from ..gpu import codegen
 from ..isa.tcgen05 import TensorInstruction
+from .cells.refused_edit import RefusedEdit
+from .documents.forms import Explorable
+from .documents.product_document import GPU, NO_CHIP
 from .edits import Edit, SetChips, change_instruction, make_edits
-from .export import gpu_note, picture
-from .forms import Explorable
-from .memory_descriptor import set_field
-from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
-from .page_model import MATRICES, PageModel, parse_selection, read_only
-from .page_values import KnownRegisters, lane_registers
-from .product_document import GPU, NO_CHIP
-from .quiz import Quiz, Score, ShortQuestion, choose_questions
-from .refused_edit import RefusedEdit
-from .render import Rendering, Sources, render
+from .page.memory_descriptor import set_field
+from .page.memory_view import MemoryLayout, lay_out, memory_data, memory_layout
+from .page.page_model import MATRICES, PageModel, parse_selection, read_only
+from .page.page_values import KnownRegisters, lane_registers
+from .page.render import Rendering, Sources, render
+from .page.tensor_view import find_load, load_data, thread_of
+from .page.toolbar_data import toolbar
+from .page.trace_data import FoundDifference, dot_product_steps, find_difference, picture_data, trace_columns
+from .quiz.quiz import Quiz, Score, ShortQuestion, choose_questions
+from .saving.export import gpu_note, picture
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .tensor_view import find_load, load_data, thread_of
-from .toolbar_data import toolbar
-from .trace_data import FoundDifference, dot_product_steps, find_difference, picture_data, trace_columns
 
 #: The Explorer's trait for each matrix that can be read and assigned.
 MATRIX_TRAITS = {

@@ -24,19 +24,19 @@ from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import TensorTransfer
 from . import edits
+from .documents.forms import Explorable, explorable, explorable_candidates
+from .documents.start import first_transfer, product_document
 from .edits import Edit, MatrixName, SetValues, make_edits
-from .export import python_code
-from .forms import Explorable, explorable, explorable_candidates
 from .history import History
 from .links import is_link, open_link, page_address, share_link
 from .message import Message, decode, is_optional, message_name
-from .page_model import SHAREABLE, Outgoing, PageModel
-from .picker import picker_index
+from .page.page_model import SHAREABLE, Outgoing, PageModel
+from .page.picker import picker_index
 from .presenter import Observers, Presenter
-from .quiz import choose_questions
-from .start import first_transfer, product_document
+from .quiz.quiz import choose_questions
+from .saving.export import python_code
+from .saving.static_html import MAX_PRODUCTS, pack, page_data, page_text
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .static_html import MAX_PRODUCTS, pack, page_data, page_text
 
 # -- requests --------------------------------------------------------------------------------------------
 

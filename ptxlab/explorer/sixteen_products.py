@@ -15,7 +15,7 @@ from ..views import trace
 from ..views.static_fallback import StaticFallback
 from ..views.static_image import static_image
 from .bundle import script, sheets
-from .instruction_info import adder, lane_colours
+from .page.instruction_info import adder, lane_colours
 
 CELL = (3, 5)
 _INSTRUCTION = "mma.m16n8k16.f32.f16"

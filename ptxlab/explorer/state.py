@@ -15,15 +15,15 @@ from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..numerics.steps import Trace
 from ..numerics.trace import trace
-from .document import Document, as_product, as_transfer
-from .fills import check_seed
-from .forms import Explorable, explorable
+from .cells.refused_edit import RefusedEdit
+from .documents.document import Document, as_product, as_transfer
+from .documents.fills import check_seed
+from .documents.forms import Explorable, explorable
+from .documents.product_document import NO_CHIP, ChipChoice, ChipComparison, ProductDocument
+from .documents.start import first_document
+from .documents.transfer_document import TransferDocument
 from .history import Generator, History, Log, UndoState
 from .message import Message
-from .product_document import NO_CHIP, ChipChoice, ChipComparison, ProductDocument
-from .refused_edit import RefusedEdit
-from .start import first_document
-from .transfer_document import TransferDocument
 
 
 @dataclass(frozen=True)

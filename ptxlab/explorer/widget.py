@@ -15,18 +15,18 @@ from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..views.static_fallback import StaticFallback
+from .documents.forms import Explorable, explorable
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
-from .export import python_code, static_html
-from .forms import Explorable, explorable
 from .history import History
 from .notebook_page import CheckedMessages, NotebookPage, ReadOnlyTrait, Registers, StateTrait, TraitObservers
-from .page_model import MATRICES, MAX_PINNED, read_only
-from .quiz import Quiz, ShortQuestion, choose_questions
+from .page.page_model import MATRICES, MAX_PINNED, read_only
+from .page.toolbar_data import TOOLS
+from .page.trace_data import FoundDifference
+from .quiz.quiz import Quiz, ShortQuestion, choose_questions
+from .saving.export import python_code, static_html
+from .saving.static_html import MAX_PRODUCTS, check_path, write_page
 from .session import PageSession
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .static_html import MAX_PRODUCTS, check_path, write_page
-from .toolbar_data import TOOLS
-from .trace_data import FoundDifference
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..errors import PtxlabError
-from .page_model import Outgoing
+from .page.page_model import Outgoing
 from .session import PageSession
 
 #: What a page shows by default.

@@ -35,7 +35,7 @@ _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 class AnyOperation(ABC):
     """An instruction with what it reads, by name; immutable, so that results are computed once and kept.
 
-    `Operation` is one that multiplies, `ptxlab.explorer.transfer_document.TransferDocument` one that moves.
+    `Operation` is one that multiplies, one that moves is a `TransferDocument` of the Explorer.
     """
 
     ins: Form

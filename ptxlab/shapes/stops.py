@@ -15,8 +15,8 @@ import numpy as np
 
 from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, counted, listing, quoted
-from ..explorer.start import first_transfer
-from ..explorer.tensor_questions import rule_of_d
+from ..explorer.documents.start import first_transfer
+from ..explorer.quiz.tensor_questions import rule_of_d
 from ..isa.catalog import catalog
 from ..isa.form import Form
 from ..isa.layout import Layout, index_terms

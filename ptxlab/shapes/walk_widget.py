@@ -21,8 +21,8 @@ from .._version import __version__
 from ..course.progress_record import record, solved
 from ..errors import PtxlabError, counted, quoted
 from ..explorer.bundle import script, sheets
-from ..explorer.forms import Explorable
-from ..explorer.static_html import check_path, pack, write_packed
+from ..explorer.documents.forms import Explorable
+from ..explorer.saving.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, TensorTransfer

@@ -22,7 +22,7 @@ import pytest
 import ptxlab
 from ptxlab.adapters.framework_session import Session
 from ptxlab.adapters.python_source import PythonLines
-from ptxlab.explorer.debugger import Debugger
+from ptxlab.explorer.debugger.debugger import Debugger
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from ptxlab.explorer.picker import picker_index
+from ptxlab.explorer.page.picker import picker_index
 from tests.browser.gestures import enter, press, starting
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown

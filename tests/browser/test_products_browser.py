@@ -12,8 +12,8 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.bundle import script, sheets
-from ptxlab.explorer.instruction_info import adder
-from ptxlab.explorer.page_values import lane_registers
+from ptxlab.explorer.page.instruction_info import adder
+from ptxlab.explorer.page.page_values import lane_registers
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.sixteen_products import page_part
 from ptxlab.explorer.worker import DEFAULT

@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
-from ptxlab.explorer.debugger_widget import DebuggerWidget
+from ptxlab.explorer.debugger.debugger_widget import DebuggerWidget
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.links import page_address
-from ptxlab.explorer.page_values import lane_registers
+from ptxlab.explorer.page.page_values import lane_registers
 from ptxlab.views import palette
 from tests.browser.gestures import at_rest, enter, press, starting, type_line
 from tests.sampling import some

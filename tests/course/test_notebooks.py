@@ -187,8 +187,8 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
     assert "PTX ISA" in text
     assert "gpu.status(" in "\n".join(cell.source for cell in code(notebook))
     modules = "gemm_ladder|sparse_gemm|structured_sparsity|from_triton"  # their functions draw pictures
-    called = rf"({modules})\.[a-z_]+\(|bits\.(opening|parted)\(|\.compare\("
-    drawn = re.compile(rf"figures\.|Slider\(|\bclimb\(|{called}")
+    functions = r"\bclimb|Slider|bits\.opening|bits\.parted|\.compare"
+    drawn = re.compile(rf"figures\.|({modules})\.[a-z_]+\(|({functions})\(")
     assert sum(bool(drawn.search(cell.source)) for cell in code(notebook)) >= 4
     assert any("explore(" in cell.source for cell in code(notebook))
 

@@ -11,10 +11,10 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.explorer import debugger as module
-from ptxlab.explorer.debugger import Debugger, register_texts
-from ptxlab.explorer.debugger_style import debugger_style
-from ptxlab.explorer.debugger_widget import DebuggerWidget
+from ptxlab.explorer.debugger import debugger as module
+from ptxlab.explorer.debugger.debugger import Debugger, register_texts
+from ptxlab.explorer.debugger.debugger_style import debugger_style
+from ptxlab.explorer.debugger.debugger_widget import DebuggerWidget
 from ptxlab.memory import Tile
 from ptxlab.views.palette import contrast
 from ptxlab.views.waiting_picture import waiting_html

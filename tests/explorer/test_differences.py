@@ -13,11 +13,11 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.differences.search import find_difference as search
+from ptxlab.explorer.documents.fills import patterns
+from ptxlab.explorer.documents.product_document import ChipChoice
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
-from ptxlab.explorer.fills import patterns
-from ptxlab.explorer.product_document import ChipChoice
+from ptxlab.explorer.page.trace_data import find_difference
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.trace_data import find_difference
 from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace

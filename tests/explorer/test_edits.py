@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import DTYPES, PtxlabError
-from ptxlab.explorer.cell_blocks import continue_cells
+from ptxlab.explorer.cells.cell_blocks import continue_cells
+from ptxlab.explorer.cells.parse_cell import parse, parse_block, parse_cells, range_words, value_range
+from ptxlab.explorer.cells.refused_edit import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.edits import (
     ClearCells,
     Edit,
@@ -26,8 +28,6 @@ from ptxlab.explorer.edits import (
     SetRegister,
     SetValues,
 )
-from ptxlab.explorer.parse_cell import parse, parse_block, parse_cells, range_words, value_range
-from ptxlab.explorer.refused_edit import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.session import decode_message
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions

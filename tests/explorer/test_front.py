@@ -16,7 +16,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer import bundle, edits
-from ptxlab.explorer.page_model import delta
+from ptxlab.explorer.page.page_model import delta
 from ptxlab.views.labels import number_text
 from tests.cases import each
 from tools.check_javascript.__main__ import shared_names
@@ -149,8 +149,9 @@ def test_the_path_of_an_edited_cell_goes_where_it_says() -> None:
     called: list[tuple[str, str]] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and Path(frame.f_code.co_filename).parent == FRONT.parent:
-            called.append((Path(frame.f_code.co_filename).name, frame.f_code.co_qualname))
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(FRONT.parent):
+            called.append((file.relative_to(FRONT.parent).as_posix(), frame.f_code.co_qualname))
 
     sys.setprofile(note)
     try:

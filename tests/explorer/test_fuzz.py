@@ -24,13 +24,15 @@ import pytest
 
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
-from ptxlab.explorer import ExplorerState, edits, export, links, parse_cell
-from ptxlab.explorer.page_values import register_fields
+from ptxlab.explorer import ExplorerState, edits, links
+from ptxlab.explorer.cells import parse_cell
+from ptxlab.explorer.page.page_values import register_fields
+from ptxlab.explorer.saving import export
 from ptxlab.explorer.session import decode_message
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer.page_model import parse_selection
+from ptxlab.explorer.page.page_model import parse_selection
 from tests.explorer.test_protocol import EXAMPLES
 from tests.sampling import EXHAUSTIVE
 

@@ -13,7 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.explorer.edits import SetCell, SetOption, SetWord
-from ptxlab.explorer.memory_view import MemoryLayout, has_memory_view, memory_data, memory_layout
+from ptxlab.explorer.page.memory_view import MemoryLayout, has_memory_view, memory_data, memory_layout
 from ptxlab.explorer.state import ExplorerState, MemoryRequest
 from ptxlab.instruction import Transfer, register_instructions
 from ptxlab.memory import Tile, conflicts

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import Instruction, PtxlabError, views
 from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
-from ptxlab.explorer.instruction_info import instruction_info
-from ptxlab.explorer.page_values import lane_registers
+from ptxlab.explorer.page.instruction_info import instruction_info
+from ptxlab.explorer.page.page_values import lane_registers
+from ptxlab.explorer.page.trace_data import dot_product_steps
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.trace_data import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.location import bit_range
 from tests.cases import each

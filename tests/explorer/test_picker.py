@@ -15,7 +15,7 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, Transfer
-from ptxlab.explorer.picker import everyday_words, picker_index
+from ptxlab.explorer.page.picker import everyday_words, picker_index
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import TARGETS, generation
 from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import ptxlab
 import ptxlab.explorer.edits
 from ptxlab import PtxlabError
-from ptxlab.explorer import debugger
+from ptxlab.explorer.debugger import debugger
 from ptxlab.explorer.edits import Edit, FillMatrix, FlipBit, SetCell, SetCodes, SetRegisters, SetValues
-from ptxlab.explorer.page_model import delta
+from ptxlab.explorer.page.page_model import delta
 from ptxlab.explorer.session import MESSAGES, decode_message, typescript
 
 pytest.importorskip("anywidget")

@@ -12,7 +12,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.explorer.edits import FillMatrix, SetCodes, SetOption
-from ptxlab.explorer.quiz import (
+from ptxlab.explorer.quiz.quiz import (
     KINDS,
     Quiz,
     QuizVerdict,
@@ -24,7 +24,7 @@ from ptxlab.explorer.quiz import (
     parse_question,
     saved_questions,
 )
-from ptxlab.explorer.quiz_question import NamedCell, QuizQuestion
+from ptxlab.explorer.quiz.quiz_question import NamedCell, QuizQuestion
 from ptxlab.explorer.state import ExplorerState
 from tests.cases import each, refuses
 from tests.sampling import one_in

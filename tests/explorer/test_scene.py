@@ -13,7 +13,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer import bundle
-from ptxlab.explorer.page_model import MATRICES
+from ptxlab.explorer.page.page_model import MATRICES
 from ptxlab.explorer.session import PageSession
 from ptxlab.isa.mma import Instruction
 from tests.sampling import one_in

@@ -16,6 +16,8 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError
+from ptxlab.explorer.documents.fills import patterns
+from ptxlab.explorer.documents.product_document import ProductDocument
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     FillMatrix,
@@ -29,15 +31,13 @@ from ptxlab.explorer.edits import (
     Undo,
     change_instruction,
 )
-from ptxlab.explorer.export import python_code
-from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.history import MAX_LOGGED, MAX_LOGGED_TEXT, UNDO_LIMIT
 from ptxlab.explorer.links import open_link, share_link
-from ptxlab.explorer.page_model import SHAREABLE
-from ptxlab.explorer.product_document import ProductDocument
+from ptxlab.explorer.page.page_model import SHAREABLE
+from ptxlab.explorer.page.toolbar_data import toolbar
+from ptxlab.explorer.saving.export import python_code
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.toolbar_data import toolbar
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma

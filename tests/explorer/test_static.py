@@ -23,8 +23,8 @@ from ptxlab import PtxlabError
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer import static_html
 from ptxlab.explorer.edits import SetCell
+from ptxlab.explorer.saving import static_html
 from ptxlab.views import static_fallback
 from tests.cases import each
 from tests.sampling import one_in

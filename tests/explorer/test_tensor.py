@@ -12,6 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab.errors import PtxlabError
+from ptxlab.explorer.documents.start import first_transfer
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     FillMatrix,
@@ -25,13 +26,12 @@ from ptxlab.explorer.edits import (
     SetTransfer,
     SetValues,
 )
-from ptxlab.explorer.instruction_info import instruction_info
-from ptxlab.explorer.memory_descriptor import place_shared
-from ptxlab.explorer.quiz import Quiz, ShortQuestion, choose_questions, kinds_of, parse_question
-from ptxlab.explorer.start import first_transfer
+from ptxlab.explorer.page.instruction_info import instruction_info
+from ptxlab.explorer.page.memory_descriptor import place_shared
+from ptxlab.explorer.page.tensor_view import find_load, load_data
+from ptxlab.explorer.page.transfer_view import transfer_info
+from ptxlab.explorer.quiz.quiz import Quiz, ShortQuestion, choose_questions, kinds_of, parse_question
 from ptxlab.explorer.state import ExplorerState, LoadRequest
-from ptxlab.explorer.tensor_view import find_load, load_data
-from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import TensorInstruction, TensorTransfer
 from ptxlab.memory import Tcgen05Descriptor, Tile

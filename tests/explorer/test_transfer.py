@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import ptxlab
+from ptxlab.explorer.documents.matrix_transfer import MatrixTransfer
+from ptxlab.explorer.documents.start import first_transfer
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     Edit,
@@ -21,8 +23,6 @@ from ptxlab.explorer.edits import (
     SetRegisters,
     SetTransfer,
 )
-from ptxlab.explorer.matrix_transfer import MatrixTransfer
-from ptxlab.explorer.start import first_transfer
 from ptxlab.isa.catalog import transfer_forms
 from tests.cases import each, refuses
 

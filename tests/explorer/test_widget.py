@@ -13,6 +13,9 @@ import pytest
 import ptxlab
 from ptxlab import Instruction, PtxlabError
 from ptxlab.explorer.bundle import script, style
+from ptxlab.explorer.cells.parse_cell import format_value
+from ptxlab.explorer.documents.fills import PATTERNS, patterns
+from ptxlab.explorer.documents.product_document import ChipComparison
 from ptxlab.explorer.edits import (
     FillMatrix,
     FlipBit,
@@ -24,12 +27,9 @@ from ptxlab.explorer.edits import (
     SetRegisters,
     SetValues,
 )
-from ptxlab.explorer.fills import PATTERNS, patterns
-from ptxlab.explorer.page_values import register_fields
-from ptxlab.explorer.parse_cell import format_value
-from ptxlab.explorer.product_document import ChipComparison
+from ptxlab.explorer.page.page_values import register_fields
+from ptxlab.explorer.page.trace_data import dot_product_steps
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.trace_data import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate

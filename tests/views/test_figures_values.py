@@ -431,7 +431,7 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
 @pytest.mark.slow
 def test_everything_in_the_explorer_can_be_drawn(ins: Instruction) -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.explorer.export import figure_names, picture
+    from ptxlab.explorer.saving.export import figure_names, picture
     from ptxlab.explorer.state import ExplorerState
 
     state = ExplorerState(ins)
@@ -467,7 +467,7 @@ def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
 def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     pytest.importorskip("anywidget")
     from ptxlab.explorer.edits import SetValues
-    from ptxlab.explorer.export import picture
+    from ptxlab.explorer.saving.export import picture
     from ptxlab.explorer.state import ExplorerState
 
     state = ExplorerState(F16)

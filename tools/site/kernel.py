@@ -24,9 +24,9 @@ from ptxlab.course.slider import Slider
 from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
-from ptxlab.explorer.instruction_info import adder
+from ptxlab.explorer.page.instruction_info import adder
+from ptxlab.explorer.saving.static_html import OF_SITE, pack, write_packed, write_page
 from ptxlab.explorer.sixteen_products import SixteenProducts, page_part
-from ptxlab.explorer.static_html import OF_SITE, pack, write_packed, write_page
 from ptxlab.explorer.worker import DEFAULT
 from ptxlab.isa.mma import Instruction
 from ptxlab.lessons import Progress

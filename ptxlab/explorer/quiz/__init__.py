@@ -1,0 +1,1 @@
+"""The quiz: questions about a document, in turn, and how answers are judged."""
