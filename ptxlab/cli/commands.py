@@ -99,6 +99,10 @@ COMMANDS = {
         "check",
         "run a Python script or tests without a GPU, and report hazards and bank conflicts of every launch",
     ),
+    "judge": Command(
+        "judge",
+        "give a verdict on a kernel: every output compared with a task's reference, hazards, predicted time",
+    ),
     "mcp": Command("mcp_server", "serve the tools of ptxlab to language models: MCP over stdin and stdout"),
     "lab": Command(
         "lab", "copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab"
@@ -126,6 +130,7 @@ examples:
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
   ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
   ptxlab profile twice.cu --arg ones:f4:32       how long it takes on an H200
+  ptxlab judge saxpy.cu --task saxpy             is the kernel right, whatever its input
   ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),

@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import PtxlabError
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.launch_arguments import Pointer
 from ..simulator.result import LimitError
-from .launches import Report, facts_of, stopped
+from .launches import Accesses, Report, facts_of, stopped
 from .packed import pack, unpack
 from .python_candidate import run_python
 
@@ -74,8 +75,15 @@ def launched(kernel: Kernel, job: dict[str, Any], inputs: Path, outputs: Path) -
     grid, block = job["grid"], job["block"]
     warps = int(np.prod(grid)) * -(-int(np.prod(block)) // 32)
     limit = job["limit"] or _AT_LEAST + _PER_WARP * warps
+    values: list[Any] = []
+    for name, value in arguments.items():
+        offset, phase = job.get("offsets", {}).get(name, (0, 0))
+        values.append(Pointer(value, offset, phase) if offset or phase else value)
+    accesses = Accesses()
     try:
-        result = kernel.simulate(grid, block, *arguments.values(), limit=limit, show=False, **options)
+        result = kernel.simulate(
+            grid, block, *values, limit=limit, show=False, observers=[accesses], **options
+        )
     except LimitError as error:
         return {"hang": str(error)}
     except HazardError as error:
@@ -83,7 +91,7 @@ def launched(kernel: Kernel, job: dict[str, Any], inputs: Path, outputs: Path) -
     except PtxlabError as error:
         return {"error": str(error)}
     rows = pack(arguments, outputs)
-    return facts_of(kernel, result) | {"arguments": rows}
+    return facts_of(kernel, result) | accesses.facts() | {"arguments": rows}
 
 
 def predicted(kernel: Kernel, job: dict[str, Any], inputs: Path) -> float:

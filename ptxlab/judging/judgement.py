@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.kernel import Kernel
 from .compare import Compared, compared, expectation
 from .packed import pack, unpack
+from .replay import job_of, outside
 from .sandbox import Ended, run_confined
 from .task import HIDDEN_SIZES, Task
 from .varied import KINDS, poisoned, varied
@@ -25,6 +27,7 @@ from .verdict import Case, Evidence, Finding, Verdict
 #: Statuses, the first that holds is given.
 ORDER = ("error", "hang", "hazard", "wrong", "incomplete", "review", "clean")
 _MEMORY = 8 << 30
+_MOST_RECORDED = 10_000  # launches of a Python candidate
 
 Progress = Callable[[int, int, str], object]
 
@@ -73,6 +76,7 @@ def judge(
             "profile": max(public, key=lambda number: (run.bytes_of(number), -number), default=None),
         }
         largest = max((run.bytes_of(number) for number in range(len(cases))), default=0)
+        end = time.monotonic() + seconds
         try:
             ended = run_confined(
                 Path(name),
@@ -87,6 +91,8 @@ def judge(
             ended = Ended(0, "", "")
             run.decided = True
         run.watch_to_the_end()
+        if run.recordings and not run.faulty:
+            run.replay(Path(name) / "replay", end - time.monotonic(), memory, largest)
         return run.verdict(ended)
 
 
@@ -185,6 +191,8 @@ class _Run:
     _microseconds: float | None = None
     _begun: int | None = None
     _complete: bool = False
+    _returned: dict[int, list[NDArray[Any]]] = field(default_factory=dict)  # by a Python candidate
+    recordings: list[dict[str, Any]] = field(default_factory=list)  # of its launches
 
     def prepared(self, number: int) -> dict[str, Any]:
         """Write the inputs of a launch; its description for the other process."""
@@ -221,10 +229,15 @@ class _Run:
 
     # -- while the candidate runs --------------------------------------------------------------------------
 
+    @property
+    def faulty(self) -> bool:
+        """Whether a fault was found."""
+        return any(status in ("error", "hang", "hazard", "wrong") for status, _ in self._verdicts)
+
     def watch(self) -> None:
         """Judge what was reported since the last time."""
         self._hear()
-        if any(status in ("error", "hang", "hazard", "wrong") for status, _ in self._verdicts):
+        if self.faulty:
             raise _Decided
 
     def watch_to_the_end(self) -> None:
@@ -258,6 +271,8 @@ class _Run:
             self._begun = value
         elif kind == "launch":
             self._judge(value["number"], value)
+        elif kind == "recorded" and self.python and len(self.recordings) < _MOST_RECORDED:
+            self.recordings.append(value)
         elif kind == "profile":
             self._microseconds = float(value)
         elif kind == "ended":
@@ -267,7 +282,19 @@ class _Run:
         if number in self._judged:
             return
         self._judged.add(number)
-        case, outcome = self.cases[number], ""
+        case = self.cases[number]
+        outcome = self._found(case, facts)
+        self.cases[number] = replace(case, outcome=outcome or "launched")
+        if not outcome:
+            self._compare(number, facts)
+            if self.python and not facts.get("launches"):
+                self._say("incomplete", f"it launched nothing{self._where(case)}: no kernel was seen")
+        if self.progress is not None:
+            self.progress(len(self._judged), len(self.cases), f"size {case.size}" if not case.hidden else "")
+
+    def _found(self, case: Case, facts: dict[str, Any]) -> str:
+        """Take what was found in a launch; its outcome, if it is not to be compared."""
+        outcome = ""
         for found in facts.get("findings", ()):
             finding = Finding(
                 found["grade"],
@@ -289,20 +316,12 @@ class _Run:
         self._opcodes |= set(facts.get("opcodes", ()))
         if facts.get("clocks"):
             self._remark("it reads a clock of the chip: what it computes may depend on its speed")
-        self.cases[number] = replace(case, outcome=outcome or "launched")
-        if not outcome:
-            self._compare(number, facts.get("arguments"))
-            if self.python and not facts.get("launches"):
-                self._say(
-                    "incomplete", "it launched nothing: what it returned was computed outside of any kernel"
-                )
-        if self.progress is not None:
-            self.progress(len(self._judged), len(self.cases), f"size {case.size}" if not case.hidden else "")
+        return outcome
 
-    def _compare(self, number: int, rows: Any) -> None:
+    def _compare(self, number: int, facts: dict[str, Any]) -> None:
         case, before, outputs = self.cases[number], self._before[number], self._outputs[number]
         if self.python:
-            self._compare_returned(number, rows)
+            self._compare_returned(number, facts["arguments"])
             return
         after = unpack(self._rows[number], self.folder / f"out-{number}")
         for name, value in before.items():
@@ -323,12 +342,22 @@ class _Run:
             expectation(self.task, before, outputs, [before[name].dtype for name in outputs]),
             [(name, before[name], after[name]) for name in outputs],
         )
+        numbers = {name: str(number) for number, name in enumerate(before, 1)}
+        for name, result in zip(outputs, results, strict=False):
+            lines = facts.get("writes", {}).get(numbers[name], [])
+            which = "line" if len(lines) == 1 else "lines"
+            written = f"; {which} {listing(lines)} write{'s' if len(lines) == 1 else ''} {name}"
+            if result.wrong and not lines:
+                result.wrong += f"; no line writes {name}: do the grid and the kernel's bounds reach it?"
+            elif result.wrong:
+                result.wrong += written
         self._take(number, results)
 
     def _compare_returned(self, number: int, rows: Any) -> None:
         """What a function returned; its inputs are copies, and nothing here depends on them."""
         before, names = self._before[number], self._outputs[number]
         after = list(unpack(rows, self.folder / f"out-{number}").values())
+        self._returned[number] = after
         if not names:
             names = tuple(f"result[{index}]" for index in range(len(after)))
         if len(names) != len(after):
@@ -373,6 +402,55 @@ class _Run:
     def _remark(self, text: str) -> None:
         if text not in self._remarks:
             self._remarks.append(text)
+
+    def replay(self, folder: Path, seconds: float, memory: int, largest: int) -> None:
+        """Run a candidate's launches again where its code is not; say what was computed outside of them."""
+        folder.mkdir()
+        kernels: dict[tuple[str, str], dict[str, Any]] = {}
+        jobs: list[dict[str, Any]] = []
+        replayed: list[dict[str, Any]] = []
+        for recording in self.recordings:
+            if "left" in recording:
+                self._unseen.append(f"a launch of {recording['title']} again, for {recording['left']}")
+                continue
+            key = recording["ptx"], recording["name"]
+            source = {
+                "text": key[0],
+                "name": key[1],
+                "target": recording["target"],
+                "options": (),
+                "file": None,
+            }
+            kernels.setdefault(key, source)
+            before = self.folder / f"launch-{int(recording['file'])}"
+            (folder / f"in-{len(jobs)}").write_bytes(before.read_bytes())
+            jobs.append(job_of(recording, list(kernels).index(key), self.task.limit, self.task.chip))
+            replayed.append(recording)
+        settings = {"python": None, "kernels": list(kernels.values()), "launches": jobs, "profile": None}
+        facts: dict[int, dict[str, Any]] = {}
+        ended = run_confined(folder, settings, max(seconds, 1), memory, largest, [], lambda: None)
+        report = folder / "report.jsonl"
+        for line in report.read_text(encoding="utf-8").splitlines() if report.is_file() else ():
+            kind, value = json.loads(line)
+            if kind == "launch":
+                facts[value["number"]] = value
+                self._found(self.cases[int(replayed[value["number"]]["number"])], value)
+        if len(facts) < len(jobs):
+            why = ended.problem or "its process ended"
+            self._say(
+                "incomplete", f"{len(jobs) - len(facts)} of {len(jobs)} launches were not run again: {why}"
+            )
+            return
+        for number in range(len(self.cases)):
+            launches = [
+                (recording, facts[index], folder / f"in-{index}", folder / f"out-{index}")
+                for index, recording in enumerate(replayed)
+                if recording["number"] == number and (folder / f"out-{index}").is_file()
+            ]
+            if number in self._returned and launches:
+                inputs = [value for value in self._before[number].values() if isinstance(value, np.ndarray)]
+                for remark in outside(inputs, self._returned[number], launches):
+                    self._remark(remark)
 
     # -- at the end ----------------------------------------------------------------------------------------
 

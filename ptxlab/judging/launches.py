@@ -13,6 +13,7 @@ from ..isa.parse import parse
 from ..isa.product_form import ProductForm
 from ..numerics.emulate import model_of
 from ..simulator import Hazard, HazardError, Result
+from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel
 
 _PRODUCTS = ("mma.", "wgmma.mma", "wmma.mma", "tcgen05.mma")
@@ -68,6 +69,32 @@ def facts_of(kernel: Kernel, result: Result) -> dict[str, Any]:
         "opcodes": sorted(result.counts),
         "clocks": any(kernel.module.reads_special(name) for name in ("%clock", "%globaltimer")),
     }
+
+
+class Accesses(Observer):
+    """The arguments that a launch reads, and the lines that write to each, by their numbers from 1."""
+
+    def __init__(self) -> None:
+        self.reads: set[int] = set()
+        self.writes: dict[int, set[int]] = {}
+
+    def accessed(self, access: Access) -> None:
+        """Note the arguments of an access."""
+        for part in access.buffer_accesses:
+            words = part.title.split()
+            if len(words) < 2 or words[0] != "argument" or not words[1].isdigit():
+                continue
+            if access.kind != "write":
+                self.reads.add(int(words[1]))
+            if access.kind != "read":
+                self.writes.setdefault(int(words[1]), set()).add(access.instruction.source_line)
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON has them."""
+        return {
+            "reads": sorted(self.reads),
+            "writes": {str(number): sorted(lines) for number, lines in self.writes.items()},
+        }
 
 
 class Report:

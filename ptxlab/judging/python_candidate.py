@@ -20,6 +20,7 @@ from ..simulator.kernel import Kernel
 from ..simulator.result import LimitError
 from .launches import Report, facts_of, stopped
 from .packed import pack, unpack
+from .replay import recorded
 
 
 def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
@@ -28,9 +29,12 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
     file.write_text(settings["python"], encoding="utf-8")
     sys.path.insert(0, str(file.parent))
     launched: list[dict[str, Any]] = []
+    recordings: list[dict[str, Any]] = []
     original = Kernel.simulate
 
     def simulate(kernel: Kernel, grid: Any, block: Any, *arguments: Any, **options: Any) -> Result:
+        file = folder / f"launch-{len(recordings)}"
+        recordings.append(recorded(kernel, grid, block, arguments, options, file))
         result = original(kernel, grid, block, *arguments, **options)
         launched.append(facts_of(kernel, result))
         return result
@@ -54,7 +58,10 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
     for number, job in enumerate(settings["launches"]):
         report.write("begun", number)
         launched.clear()
+        first = len(recordings)
         facts = _called(entry, settings, job, folder, number)
+        for index in range(first, len(recordings)):
+            report.write("recorded", {"number": number, "file": index} | recordings[index])
         report.write("launch", _joined(launched) | facts | {"number": number, "launches": len(launched)})
     report.write("ended", "")
 

@@ -72,11 +72,17 @@ class Verdict(AnyVerdict):
 
     evidence: Evidence = field(default_factory=Evidence)
 
+    @property
+    def heading(self) -> str:
+        """Sign, name and status."""
+        return super().heading.replace(" not quite", " is wrong")
+
     def json(self, hidden: bool = True) -> dict[str, Any]:
         """The verdict as data for `json.dumps`; without `hidden`, nothing of hidden sizes is in it."""
         evidence = self.evidence
         if not hidden:
-            evidence = replace(evidence, cases=tuple(case for case in evidence.cases if not case.hidden))
+            public = tuple(case for case in evidence.cases if not case.hidden)
+            evidence = replace(evidence, cases=public, output="")  # a Python candidate sees all sizes
         facts: dict[str, Any] = asdict(evidence)
         for finding in facts["findings"]:
             finding["place"] = {"file": finding["place"][0], "line": finding["place"][1]}
@@ -106,7 +112,8 @@ def evidence_lines(evidence: Evidence) -> Iterable[str]:
         exact = sum(case.elements for case in done if case.bound.startswith("exact"))
         bounds = list(dict.fromkeys(case.bound for case in done if case.bound and case.bound[:5] != "exact"))
         worst = max((case.worst for case in done), default=0.0)
-        yield f"compared: {counted(elements, 'element')}, {exact:,} of them exactly"
+        if elements:
+            yield f"compared: {elements:,} elements, {exact:,} of them exactly"
         for bound in bounds[:3]:
             yield f"bound: {bound}; the worst difference is {worst:.2g} of it"
     for finding in dict.fromkeys(evidence.findings):
