@@ -230,8 +230,14 @@ async def judge(
     seconds: Seconds = 600,
 ) -> CallToolResult:
     """One verdict on a candidate for a task: clean, wrong, hazard, hang, review, incomplete or error."""
-    whole = await _run(context, ["judge", _path(candidate), _path(task), "--json"], seconds)
-    return _answer("judge", whole, verdict=whole["status"], reason=whole["reason"])
+    whole = await _run(context, ["judge", _path(candidate), f"--task={task}", "--json", "--progress"], seconds)
+    evidence = whole["evidence"]
+    return _answer(
+        "judge", whole, verdict=whole["status"], reason=whole["reason"], task=whole["task"],
+        findings=_first(list(dict.fromkeys(found["sentence"] for found in evidence["findings"]))),
+        remarks=_first(evidence["remarks"]), unseen=_first(evidence["unseen"]),
+        microseconds=evidence["microseconds"], budget_us=evidence["budget_us"],
+    )  # fmt: skip
 
 
 @server.tool()
