@@ -25,19 +25,11 @@ import nbformat
 
 from ptxlab import lessons
 from ptxlab._util.files import write_atomically
+from ptxlab.cli.grader import NBGRADER_CONFIG, role
 from ptxlab.course.checking import task_text
 from tests.course import SOLUTIONS
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
-CONFIG = """\
-# Beside source/: nbgrader leaves the starting cell as the lesson has it.
-c = get_config()  # noqa: F821
-c.CourseDirectory.course_id = "ptxlab"
-c.ClearSolutions.code_stub = {"python": "# Replace the ... above."}
-c.ExecutePreprocessor.timeout = 120
-"""
-
-
 OWN_RECORD = """\
 import os
 
@@ -59,21 +51,6 @@ def marked(exercise: lessons.Exercise, *, solved: bool) -> str:
     return f"{before}\n### BEGIN SOLUTION\n{answer}\n### END SOLUTION\n{check}"
 
 
-def role(name: str, *, grade: bool) -> dict[str, Any]:
-    """nbgrader's metadata of a cell: one to answer, or one that is locked and worth a point."""
-    metadata: dict[str, Any] = {
-        "grade": grade,
-        "grade_id": name,
-        "locked": grade,
-        "schema_version": 3,
-        "solution": not grade,
-        "task": False,
-    }
-    if grade:
-        metadata["points"] = 1
-    return {"nbgrader": metadata}
-
-
 def assignment(lesson: lessons.Lesson, *, solved: bool, student: str = "") -> Any:
     """The notebook of a lesson as an assignment; with the constants of a student."""
     notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
@@ -93,11 +70,11 @@ def assignment(lesson: lessons.Lesson, *, solved: bool, student: str = "") -> An
             if cell.source == exercise.cell:
                 name = exercise.name.replace(".", "-")
                 cells[-1].source = marked(exercise, solved=solved)
-                cells[-1].metadata = nbformat.from_dict(role(f"answer-{name}", grade=False))
+                cells[-1].metadata = nbformat.from_dict(role(f"answer-{name}"))
                 point = nbformat.v4.new_code_cell(
                     point_cell(exercise, student),
                     id=f"grade-{name}",
-                    metadata=role(f"grade-{name}", grade=True),
+                    metadata=role(f"grade-{name}", points=1),
                 )
                 cells.append(point)
     notebook.cells = cells
@@ -123,7 +100,7 @@ def write(folder: Path) -> list[Path]:
                 to = folder / part / lesson.file / f"{lesson.file}.ipynb"
                 write_atomically(to, nbformat.writes(assignment(lesson, solved=solved)) + "\n")
                 written.append(to)
-    write_atomically(folder / "nbgrader_config.py", CONFIG)
+    write_atomically(folder / "nbgrader_config.py", NBGRADER_CONFIG)
     return written
 
 

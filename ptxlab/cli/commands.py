@@ -103,6 +103,9 @@ COMMANDS = {
         "judge",
         "give a verdict on a kernel: every output compared with a task's reference, hazards, predicted time",
     ),
+    "grader": Command(
+        "grader", "write an autograder for a task: Gradescope, GitHub Classroom, Otter or nbgrader"
+    ),
     "mcp": Command("mcp_server", "serve the tools of ptxlab to language models: MCP over stdin and stdout"),
     "lab": Command(
         "lab", "copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab"

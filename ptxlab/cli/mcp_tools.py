@@ -230,7 +230,9 @@ async def judge(
     seconds: Seconds = 600,
 ) -> CallToolResult:
     """One verdict on a candidate for a task: clean, wrong, hazard, hang, review, incomplete or error."""
-    whole = await _run(context, ["judge", _path(candidate), f"--task={task}", "--json", "--progress"], seconds)
+    whole = await _run(
+        context, ["judge", _path(candidate), f"--task={task}", "--json", "--progress"], seconds
+    )
     evidence = whole["evidence"]
     return _answer(
         "judge", whole, verdict=whole["status"], reason=whole["reason"], task=whole["task"],

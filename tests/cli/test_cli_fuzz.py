@@ -184,6 +184,10 @@ class Lines:
         if command == "check":
             flags = [*option("--json"), *option("--sarif"), *option("--argument", "x", "--help")]
             return [self.rng.choice([*self.files, *WORDS]), *flags]
+        if command == "judge":
+            return [self.rng.choice([*self.files, *WORDS]), *option("--task", *self.files)]
+        if command == "grader":
+            return [self.rng.choice([*self.files, *WORDS])]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]
         return [self.rng.choice(["bash", "zsh", "fish", *WORDS])]

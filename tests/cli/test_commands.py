@@ -497,6 +497,7 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         "check",
         "compare",
         "debug",
+        "grader",
         "judge",
         "lab",
         "mcp",

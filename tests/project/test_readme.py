@@ -16,7 +16,10 @@ from tools import address, explorer_picture, publication, readme
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     readme.README,
-    *(ROOT / f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "SECURITY")),
+    *(
+        ROOT / f"{name}.md"
+        for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "SECURITY", "SKILL")
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 

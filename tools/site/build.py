@@ -21,6 +21,7 @@ from ptxlab.explorer.sixteen_products import page_part
 from ..web import restrict
 from . import (
     EXPLORERS,
+    agents,
     api,
     command_line,
     course,
@@ -50,6 +51,7 @@ def _assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     """Copy docs/ and write the generated pages beside it; brief ones with few figures and short tables."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
     course.write(source / "course", brief=brief, web=web)
+    agents.write(source / "guide")
     reference = source / "reference"
     families.write(reference, brief=brief, web=web)
     element_types.write(reference)
@@ -167,5 +169,6 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
                 if not {"_static", "explorers"} & {*page.relative_to(output).parts}:
                     restrict(page)
         if output.exists():
+            agents.write_markdown(source, output)
             shutil.copytree(output, folder, dirs_exist_ok=True)
         return status
