@@ -133,7 +133,7 @@ examples:
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
   ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
   ptxlab profile twice.cu --arg ones:f4:32       how long it takes on an H200
-  ptxlab judge saxpy.cu --task saxpy             is the kernel right, whatever its input
+  ptxlab judge saxpy.cu --task saxpy             is the kernel right, at every size
   ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
