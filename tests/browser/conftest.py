@@ -123,6 +123,16 @@ def page(browser: Any) -> Iterator[Any]:
 tab_page = page  # for modules that have several pages
 
 
+@pytest.fixture
+def own_page(browser: Any) -> Iterator[Any]:
+    """A page for one test alone: nothing that another test opened is on it."""
+    errors: list[str] = []
+    opened = _new_page(browser, errors)
+    yield opened
+    opened.context.close()
+    assert not errors
+
+
 @pytest.fixture(scope="session")
 def _page_of_lab(browser: Any) -> Iterator[tuple[Any, list[str]]]:
     errors: list[str] = []

@@ -566,14 +566,6 @@ def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: 
         (SPARSE, (1440, 900)),
         (SPARSE_FP8, (1920, 1080)),
         (SPARSE_FP8, (1024, 768)),  # with two lines of words beside the slider
-        pytest.param(  # with tensor memory
-            "tcgen05.mma.cta_group::1.kind::f16",
-            (1024, 768),
-            marks=pytest.mark.xfail(
-                reason="the new layout: the lane stands below the scene and takes the room of the timeline",
-                strict=False,
-            ),
-        ),
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", (1440, 900)),
     ],
 )
@@ -588,7 +580,14 @@ def test_the_timeline_is_on_the_first_screen(
     assert box["y"] + box["height"] <= size[1]
 
 
-@pytest.mark.parametrize("name", [SPARSE, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        SPARSE,
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "tcgen05.mma.cta_group::1.kind::f16",  # its descriptor and tensor memory stand below it
+    ],
+)
 def test_a_scene_higher_than_the_view_is_played_and_asked_from_the_bar(
     page: Any, folder: Path, name: str
 ) -> None:

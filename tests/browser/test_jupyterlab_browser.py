@@ -178,7 +178,6 @@ display(closed)"""
 PICTURES = "[class^=ptx-saved-]"
 
 
-@pytest.mark.xfail(reason="the saved picture of a debugger is lower than that of a player was", strict=False)
 def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) -> None:
     """Widgets are seen while the kernel lives, their pictures when the notebook is opened without it."""
     book.run(0, SHOWN, 60)

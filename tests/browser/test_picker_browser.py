@@ -94,10 +94,6 @@ def start(python: Any, picking: Picking) -> None:
 @pytest.mark.parametrize(
     "field", ["[data-pane=A] .ptx-cell", ".ptx-register .ptx-hex", ".ptx-register .ptx-value"]
 )
-@pytest.mark.xfail(
-    reason="two of three fields timed out with the new layout; the cause is not known",
-    strict=False,
-)
 def test_a_key_opens_it_from_a_field_that_is_not_being_edited(
     picking: Picking, python: Any, page: Any, field: str
 ) -> None:

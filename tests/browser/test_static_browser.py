@@ -34,11 +34,6 @@ SAID = "() => document.querySelector('.ptx-status').textContent"
 MODEL = "document.querySelector('.static-view').model"
 
 
-_NOT_RUN_AGAIN = pytest.mark.xfail(
-    reason="saved pages were not run again since the Explorer has a new layout", strict=False
-)
-
-
 @pytest.fixture(params=some(FORMS))
 def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator[Any]:
     """An Explorer whose page is open in the browser; errors on the console and requests fail the test."""
@@ -80,7 +75,6 @@ def pixels(page: Any, name: str) -> str:
     )
 
 
-@_NOT_RUN_AGAIN
 def test_saved(saved: Any, page: Any) -> None:
     ex, ins = saved, saved.instruction
     assert page.locator("h1").inner_text() == page.title() == "Week 3 </script>"
@@ -116,11 +110,14 @@ def test_saved(saved: Any, page: Any) -> None:
         at_rest(page)
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
-    wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
+    spaces = "all => all.map((node) => node.offsetWidth * node.offsetHeight)"  # what lacks room grows first
+    before_zoom = page.locator("[data-pane] .ptx-space").evaluate_all(spaces)
     Shown(page).tool("[aria-label=nearer]").click()
     page.get_by_role("button", name="nearer").click(click_count=3)
     page.wait_for_function(
-        "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
+        f"before => ({spaces})([...document.querySelectorAll('[data-pane] .ptx-space')])"
+        ".every((area, index) => area >= before[index] && (index || area > before[index]))",
+        arg=before_zoom,
     )
     page.locator("[data-trait=zoom]").click()
     Shown(page).tool("[data-pane=C] [aria-expanded]").click()
@@ -148,7 +145,6 @@ REMEDY = "this page cannot be edited: press Open live, or open it in a notebook 
 
 
 @pytest.mark.parametrize("saved", some(FORMS), indirect=True)
-@_NOT_RUN_AGAIN
 def test_refused(saved: Any, page: Any) -> None:
     """Whatever is typed is refused with the way out; nothing changes."""
     state = f"() => JSON.stringify(['lane_registers', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
@@ -170,7 +166,6 @@ def test_refused(saved: Any, page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", some(["light", "dark"]))
-@_NOT_RUN_AGAIN
 def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
     """Paper and ink follow the system, also when it changes; nothing hangs over a narrow window."""
     path = ptxlab.explore(FORMS["scaled"]).save_html(tmp_path / "x.html")
@@ -228,7 +223,6 @@ def is_at(page: Any, shown: Any, number: int) -> None:
     expect(page.locator(".ptx-walk-fragments figure")).to_have_count(len(shown.stops[number].formulas))
 
 
-@_NOT_RUN_AGAIN
 def test_a_saved_walk(walk: Any, page: Any) -> None:
     """Previous, next, arrow keys, the map and addresses lead to stops; one Explorer shows them all."""
     is_at(page, walk, 0)
@@ -270,7 +264,6 @@ def test_a_saved_walk(walk: Any, page: Any) -> None:
     expect(page.locator(".ptx-problem").first).to_have_text(remedy)
 
 
-@_NOT_RUN_AGAIN
 def test_questions_of_a_saved_walk(walk: Any, page: Any) -> None:
     """The page says of every answer what Python says, and remembers right ones."""
     for number, stop in enumerate(walk.stops[:3]):
@@ -315,7 +308,6 @@ widget.render({{ model, el: document.getElementById("place") }});
 </script></body></html>"""
 
 
-@_NOT_RUN_AGAIN
 def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> None:
     """By buttons, by keyboard and by dragging; Python answers, as it does in a notebook."""
     from ptxlab.course.timeline_widget import TimelineWidget
@@ -393,7 +385,6 @@ MARK = {"light": "176,0,96", "dark": "255,122,192"}  # --ptx-bad
 
 
 @pytest.mark.parametrize("scheme", some(["dark", "light"]))
-@_NOT_RUN_AGAIN
 def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
     """Every cell that differs has a mark, the way leads from one to the next, and why is on one screen."""
     ex = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", seed=2)
@@ -485,7 +476,6 @@ def background(page: Any, name: str, row: int, column: int) -> list[int]:
     return list(found)
 
 
-@_NOT_RUN_AGAIN
 def test_quiz(page: Any, tmp_path: Path) -> None:
     """Asked, answered by pointing and typing, explained and counted; nothing gives the answer away."""
     ex = ptxlab.explore(FORMS["sparse"], seed=5)
@@ -554,7 +544,6 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
     assert not bar.is_visible() and page.locator(".ptx-toolbar").is_visible()
 
 
-@_NOT_RUN_AGAIN
 def test_a_masked_cell_shows_no_value(page: Any, tmp_path: Path) -> None:
     """While the value of D is asked for, its cell is the same for every value."""
     looks = []
@@ -581,7 +570,6 @@ TILES = """() => [...document.querySelectorAll('.ptx-tile')].map((tile) => {
 
 
 @pytest.mark.parametrize("form", some(FORMS))
-@_NOT_RUN_AGAIN
 def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> None:
     """At the cells each tile is on one, or at the edge of a pane that is scrolled; then all are gone."""
     ex = ptxlab.explore(FORMS[form], seed=5)
@@ -616,7 +604,6 @@ def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> N
     assert fly.get_attribute("aria-pressed") == "false"
 
 
-@_NOT_RUN_AGAIN
 def test_a_flight_ends_by_itself(page: Any, tmp_path: Path) -> None:
     page.emulate_media(reduced_motion="no-preference")
     open_page(page, ptxlab.explore(FORMS["sparse"]), tmp_path / "fly.html")
@@ -625,7 +612,6 @@ def test_a_flight_ends_by_itself(page: Any, tmp_path: Path) -> None:
     page.wait_for_function("() => !document.querySelector('.ptx-flight')")
 
 
-@_NOT_RUN_AGAIN
 def test_less_motion(page: Any, tmp_path: Path) -> None:
     """Where the system asks for it, registers and their cells are lit one after the other."""
     shown = open_page(page, ptxlab.explore(FORMS["sparse"]), tmp_path / "calm.html")
@@ -667,7 +653,6 @@ widget.render({{ model, el: document.getElementById("place") }});
 </script></body></html>"""
 
 
-@_NOT_RUN_AGAIN
 def test_a_launch_is_stepped_through_both_ways(page: Any, tmp_path: Path) -> None:
     """A breakpoint in the margin, a step, who wrote a register, the scrubber, and the picture of a hang."""
     source = """extern "C" __global__ void turn(float* x) {
@@ -720,7 +705,6 @@ def test_a_launch_is_stepped_through_both_ways(page: Any, tmp_path: Path) -> Non
     widget.close()
 
 
-@_NOT_RUN_AGAIN
 def test_a_lesson_on_the_site_has_its_sliders(page: Any) -> None:
     """Without Python: the pictures come from a file when they are asked for; the address keeps the place."""
     from ptxlab import views
@@ -768,7 +752,6 @@ TRANSFERS = {  # a cell, what is said about it, and the first register of its la
 
 
 @pytest.mark.parametrize("name", TRANSFERS)
-@_NOT_RUN_AGAIN
 def test_a_transfer_says_where_each_element_goes(name: str, page: Any, tmp_path: Path) -> None:
     """32 rows fill the view, high enough to be read, and the registers of the lane are listed beside it."""
     ex = ptxlab.explore(name)
@@ -782,7 +765,6 @@ def test_a_transfer_says_where_each_element_goes(name: str, page: Any, tmp_path:
     assert canvas["y"] - bar["y"] - bar["height"] >= 8  # the names of both grids stand apart from the tools
 
 
-@_NOT_RUN_AGAIN
 def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path) -> None:
     """The page fills its window whatever room its Explorer had in a notebook, and says how to edit."""
     path = ptxlab.explore("mma.m8n8k16.s8", height=460).save_html(tmp_path / "x.html")
@@ -809,7 +791,6 @@ def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path)
     page.close()
 
 
-@_NOT_RUN_AGAIN
 def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By buttons, arrow keys and the map; a wrong answer gets a hint, a right one marks its stop."""
     monkeypatch.setenv("PTXLAB_PROGRESS", str(tmp_path / "progress.json"))

@@ -62,11 +62,6 @@ FORGET = """async () => {
 OTHERS = "of another page"  # a cache, as lite/ has one at the same origin
 
 
-_NOT_RUN_AGAIN = pytest.mark.xfail(
-    reason="the page in a tab was not run again since the Explorer has a new layout", strict=False
-)
-
-
 @pytest.fixture
 def tab(address: str, page: Any) -> Iterator[Any]:
     """Open the page by what its address asks for; no request goes elsewhere, and the policy is kept."""
@@ -124,7 +119,6 @@ def type_into(page: Any, row: int, column: int, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-@_NOT_RUN_AGAIN
 def test_drawn_at_once_and_edits_typed_meanwhile_are_kept(tab: Any) -> None:
     """The page computes D of a number; what it cannot compute stays in its cell until Python is there."""
     page = tab()
@@ -168,7 +162,6 @@ def test_drawn_at_once_and_edits_typed_meanwhile_are_kept(tab: Any) -> None:
           f"an edit {min(times) * 1e3:.0f} ms (of {EDIT * 1e3:.0f})")  # fmt: skip
 
 
-@_NOT_RUN_AGAIN
 def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: Any) -> None:
     """The short name first; then, in the same tab, a question, and a link of an Explorer in a notebook."""
     page = tab("?ins=mma.m16n8k16.f16")
@@ -205,7 +198,6 @@ def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: 
     assert page.evaluate("window.same")  # Python was not loaded again
 
 
-@_NOT_RUN_AGAIN
 def test_an_explorer_of_a_lesson_wakes_where_it_is(
     tab: Any, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +227,6 @@ def test_an_explorer_of_a_lesson_wakes_where_it_is(
     assert words(page, "D") == codes(expected, "D")
 
 
-@_NOT_RUN_AGAIN
 def test_a_question_in_the_address_is_answered(tab: Any) -> None:
     """A link that is pasted into the address before Python is there is opened, too."""
     page = tab("?ask=0x4000004000010040")
@@ -316,7 +307,6 @@ def an_address_is_neither_executed_nor_put_in_as_html(page: Any) -> None:
     assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(UNHURT)
 
 
-@_NOT_RUN_AGAIN
 def test_every_page_has_a_policy(site: Path) -> None:
     pages = [path.read_text(encoding="utf-8") for path in (site / "try").glob("*.html")]
     policies = [re.findall(r'Content-Security-Policy" content="([^"]+)', text) for text in pages]
@@ -325,7 +315,6 @@ def test_every_page_has_a_policy(site: Path) -> None:
     )
 
 
-@_NOT_RUN_AGAIN
 def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any, site: Path) -> None:
     """The compiler comes when it is asked for; PTX is beside its lines, and a link opens the same again."""
     page = tab("kernel.html")
@@ -383,7 +372,6 @@ def test_a_kernel_in_cpp_is_compiled_and_simulated_in_the_tab(tab: Any, site: Pa
     )  # without asking: the browser has the compiler
 
 
-@_NOT_RUN_AGAIN
 def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, address: str) -> None:
     """Hazards in the margin and the debugger; then both pages are opened once more, offline."""
     page = tab("kernel.html")

@@ -280,11 +280,12 @@ export class App {
 
   // A multiplication has a pane for every matrix; tcgen05.ld, .st, .cp and .shift show only tensor memory.
   showPanesOrMemory() {
-    const { content, scene, status, tensor } = this;
+    const { content, scene, status, tensor, timeline } = this;
     const { mnemonic, m, n, k, transfer } = content.instruction;
     this.root.classList.toggle("ptx-transfers", Boolean(transfer));
     scene.stage.hidden = this.tracePanel.node.hidden = Boolean(transfer);
     if (transfer && status.node.parentElement !== tensor.node) tensor.node.append(status.node);
+    if (transfer && scene.corner.node.contains(timeline.node)) this.tracePanel.node.before(timeline.node);
     const names = /** @type {Name[]} */ (["A", "B", "D", "stored", "C"]);
     const shown = names.filter((name) => content.matrices[name] && !transfer);
     const paneKey = `${mnemonic} ${m} ${n} ${k} ${content.matrices.A.note} ${shown}`;

@@ -20,7 +20,7 @@ export class Tooltip {
     this.problem = app.problem;
     // a popover is above the whole page: neither the Explorer nor a notebook's output can clip it
     this.node = make("div", "ptx-tooltip", null, { "aria-hidden": "true", popover: "manual" });
-    this.lens = make("canvas", "ptx-lens");
+    this.lens = make("canvas", "ptx-lens", this.node, { hidden: "" });
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
     this.source = () => /** @type {string[]} */ ([]);
     // where it will be shown, if that changes
@@ -104,8 +104,7 @@ export class Tooltip {
     this.write(this.source());
     const changed = this.lines.filter((line) => !before.includes(line.textContent));
     if (flashes) flashNodes(changed);
-    if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
-    else if (!place.small && this.lens.isConnected) this.lens.remove();
+    this.lens.hidden = !place.small; // a node that comes or goes would make the browser match all styles again
     if (!last) this.setOpen(true);
     const { clientWidth, clientHeight } = document.documentElement;
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];

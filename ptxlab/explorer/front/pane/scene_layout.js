@@ -108,6 +108,7 @@ export function arrange(app) {
     const isNew = scene.stage.dataset.form !== form;
     scene.stage.dataset.form = form;
     scene.stage.classList.toggle("ptx-narrow", !beside);
+    scene.node.style.width = `${scene.plan.width}px`; // what is beside it has the rest
     if (isNew && beside) app.tracePanel.place();
     const side = beside ? scene.beside.scrollHeight : 0;
     placeScene(app, beside, height);
@@ -121,10 +122,9 @@ export function arrange(app) {
 /** @param {App} app @param {boolean} beside @param {number} height */
 function placeScene(app, beside, height) {
   const { scene, root, content } = app;
-  const { only, width } = scene.plan;
+  const { only } = scene.plan;
   root.dataset.only = only && content.matrices[only].lane ? only : ""; // whose registers alone are shown
   placeMemory(app, beside);
-  scene.node.style.width = `${width}px`;
   scene.node.style.height = `${height}px`;
   scene.beside.style.maxHeight = beside ? `${height}px` : "";
   scene.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit

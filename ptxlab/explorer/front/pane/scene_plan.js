@@ -43,6 +43,9 @@ export const ASIDE = /** @type {Record<RegisterForm, number>} */ ({
   below: 0,
   tab: 0,
 });
+// The width of a sum that explains D: a row names its products, and has 32 bits.
+/** @param {InstructionInfo} instruction */
+const asideOfSum = ({ k }) => (k > 16 ? 442 : ASIDE.bits);
 // The least width of a scene that has lanes and registers beside it.
 const MIN_SCENE = 400;
 // The width of an Explorer from which bits may stand beside the scene.
@@ -89,7 +92,7 @@ export function planScene(content, frame) {
 // explain D, need the width of bits.
 /** @param {Content} content @param {SceneRoom} frame @returns {RegisterForm[]} */
 function formsFor({ instruction }, { width, isExplaining }) {
-  if (isExplaining && width >= MIN_SCENE + ASIDE.bits) return ["bits"];
+  if (isExplaining && width >= MIN_SCENE + asideOfSum(instruction)) return ["bits"];
   const forms = /** @type {RegisterForm[]} */ (["below"]);
   if (!isExplaining && !instruction.tensor && width >= MIN_SCENE + ASIDE.values) forms.unshift("values");
   if (width >= WIDE) forms.unshift("bits");
@@ -134,8 +137,10 @@ export function kindIn(content, { whole, strips }, name) {
 }
 
 /** @param {Content} content @param {SceneRoom} frame @param {RegisterForm} form @param {boolean} isAbove whether C is left of B @returns {ScenePlan} */
-function planBeside(content, { width: stage, view, legend, side, timeline, mayGrow }, form, isAbove) {
-  const width = stage - ASIDE[form];
+function planBeside(content, frame, form, isAbove) {
+  const { width: stage, view, legend, side, timeline, mayGrow } = frame;
+  const aside = frame.isExplaining && form === "bits" ? asideOfSum(content.instruction) : ASIDE[form];
+  const width = stage - aside;
   const count = countCells(content, isAbove);
   const legible = legibleCells(content);
   const tiers = widthsOf(content);

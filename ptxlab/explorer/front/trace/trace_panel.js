@@ -46,7 +46,8 @@ export class TracePanel {
     write(this.button, `${open ? "▾" : "▸"} ${title}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
-    this.ask.hidden = !chosen;
+    // always on the bar where there is a D: if it came with the first selection, the bar might break and all move
+    this.ask.hidden = Boolean(this.content.instruction.transfer);
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
     if (this.body.hidden || !trace?.grids) return;
