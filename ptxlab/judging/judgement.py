@@ -255,6 +255,9 @@ class _Run:
         whole = data[: data.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():
+            if self.faulty:
+                self.decided = True
+                return
             try:
                 kind, value = json.loads(line)
                 self._heard(kind, value)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-KINDS = ("as given", "integers", "a wide range", "special values")
+KINDS = ("as given", "integers", "a wide range", "tiny values", "special values")
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
@@ -42,6 +42,8 @@ def varied(array: NDArray[Any], kind: str, seed: int) -> NDArray[Any]:
     if kind == "a wide range":
         reach = min(int(info.maxexp) // 4, 12)
         return (values * 2.0 ** rng.integers(-reach, reach + 1, array.shape)).astype(array.dtype)
+    if kind == "tiny values":
+        return (values * 2.0 ** -min(-int(info.minexp) // 4, 20)).astype(array.dtype)
     special = np.array([0.0, -0.0, float(info.smallest_subnormal), float(info.tiny)])
     chosen = rng.random(array.shape) < 0.2
     signs = np.where(values < 0, -1.0, 1.0)

@@ -1,0 +1,7 @@
+// histogram: wrong: bins
+__global__ void histogram(const int* x, int* bins, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 16) bins[i] = 0;
+    __syncthreads();
+    if (i < n) atomicAdd(&bins[x[i]], 1);
+}

@@ -1,0 +1,7 @@
+// saxpy: wrong: no line writes z
+__global__ void saxpy(float a, const float* x, const float* y, float* z, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (4 * i + 3 >= n) return;
+    float4 u = reinterpret_cast<const float4*>(x)[i], v = reinterpret_cast<const float4*>(y)[i];
+    reinterpret_cast<float4*>(z)[i] = {a * u.x + v.x, a * u.y + v.y, a * u.z + v.z, a * u.w + v.w};
+}

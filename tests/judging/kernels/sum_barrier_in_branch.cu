@@ -1,0 +1,14 @@
+// sum: hazard: barrier
+__global__ void total(const float* x, float* result, int n) {
+    __shared__ float partial[256];
+    float sum = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+    partial[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = 128; half; half /= 2) {
+        if (threadIdx.x >= half) break;
+        partial[threadIdx.x] += partial[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *result = partial[0];
+}
