@@ -47,10 +47,11 @@ KERNELS = (
 #: that it saves is made of.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
-    "cli/lab.py", "explorer/debugger/debugger_style.py", "explorer/debugger/debugger_widget.py",
-    "explorer/front/debugger", "explorer/front/debugger_widget.js", "explorer/front/styles/debugger.css",
-    "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py",
-    "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
+    "cli/judge.py", "cli/lab.py", "explorer/debugger/debugger_style.py",
+    "explorer/debugger/debugger_widget.py", "explorer/front/debugger", "explorer/front/debugger_widget.js",
+    "explorer/front/styles/debugger.css",
+    "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "judging", "jupyter",
+    "jupyter.py", "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
 )  # fmt: skip
 #: Where Explorers in pages of the site find the worker of try/ and what it loads.
 SETTINGS = "settings.json"

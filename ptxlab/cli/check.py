@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from .._version import __version__
 from ..errors import counted, listing
+from ..judging.verdict import SCHEMA
 from ..simulator.hazard import KINDS
 from . import output
 from .checked_run import Checked, CheckedLaunch, run
@@ -100,6 +101,8 @@ def _launches(launches: list[CheckedLaunch]) -> str:
 
 def _facts(checked: Checked) -> dict[str, object]:
     return {
+        "schema": SCHEMA,
+        "verdict": {"status": checked.verdict.status, "reason": checked.verdict.reason},
         "file": checked.file,
         "failure": checked.failure,
         "hazards": checked.count("hazard"),
@@ -141,6 +144,7 @@ def _sarif(checked: Checked) -> dict[str, object]:
                 "tool": {"driver": driver},
                 "invocations": [invocation],
                 "results": results,
+                "properties": {"verdict": checked.verdict.status},
             }
         ],
     }

@@ -28,7 +28,8 @@ from typing import Any, TextIO
 from .._util.arguments import as_path
 from ..errors import PtxlabError, counted, quoted
 from ..judging.launches import arithmetic_of
-from ..judging.verdict import Finding
+from ..judging.verdict import Evidence, Finding, Verdict
+from ..question import State
 from ..simulation import simulating
 from ..simulator import Hazard, HazardError, Result
 from ..simulator.kernel import Kernel
@@ -71,6 +72,26 @@ class Checked:
             for finding in launch.findings:
                 counts[finding] = counts.get(finding, 0) + 1
         return counts
+
+    @property
+    def verdict(self) -> Verdict:
+        """A hang, a hazard, an error, incomplete if nothing was launched, or clean."""
+        hangs = next((launch.error for launch in self.launches if launch.waiting), "")
+        hazard = next((finding.sentence for finding in self.findings if finding.grade == "hazard"), "")
+        evidence = Evidence(
+            findings=tuple(self.findings),
+            arithmetic={opcode: how for launch in self.launches for opcode, how in launch.arithmetic.items()},
+        )
+        launches = counted(len(self.launches), "launch").replace("launchs", "launches")
+        said: list[tuple[State, str]] = [
+            ("hang", hangs),
+            ("hazard", hazard),
+            ("error", self.failure),
+            ("incomplete", "" if self.launches else "nothing was launched, or other processes did it"),
+            ("clean", f"{launches} without a hazard; what they compute was not compared with anything"),
+        ]
+        status, reason = next((status, reason) for status, reason in said if reason)
+        return Verdict(self.file, status, reason, evidence)
 
     def count(self, grade: str) -> int:
         """The number of different findings of a grade."""

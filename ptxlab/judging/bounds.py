@@ -253,7 +253,7 @@ def total(item: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Boun
     if _whole(value, terms, error, item.precision):
         return Bounded(result, 0.0, item.precision)
     count = value.size // max(np.asarray(result).size, 1)
-    return _sum(result, error.sum(axis=axis, keepdims=keepdims), terms, count, item.precision)
+    return _sum(result, error.sum(axis=axis, keepdims=keepdims), terms, count - 1, item.precision)
 
 
 def mean(item: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:

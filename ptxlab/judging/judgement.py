@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_path
+from .._util.arguments import as_flag, as_int, as_path, is_a
 from ..errors import PtxlabError, counted, listing, quoted
+from ..gpu.cuda_python import in_a_tab
 from ..simulator.kernel import Kernel
 from .compare import Compared, compared, expectation
 from .packed import pack, unpack
@@ -59,6 +60,13 @@ def judge(
     >>> ptxlab.judge(source, lambda x: 2 * x, arguments).status
     'wrong'
     """
+    if not is_a(seconds, int, float) or not 0 < seconds < float("inf"):
+        raise PtxlabError(f"seconds={quoted(seconds)}: it is a number above 0")
+    memory, hidden = as_int(memory, "memory"), as_flag(hidden, "hidden")
+    if memory < 1 << 30:
+        raise PtxlabError(f"memory={quoted(memory)}: Python itself needs 1 GiB, {1 << 30}, or more")
+    if in_a_tab():
+        raise PtxlabError("judge needs processes for candidates, and a browser tab has none")
     chosen = _as_task(reference, task)
     source = _as_source(candidate, chosen)
     cases = list(_cases(chosen, hidden))
@@ -529,7 +537,7 @@ class _Run:
             microseconds=self._microseconds,
             budget_us=self.task.budget_us,
             chip=self.task.chip,
-            determinism=determinism if self._judged else "",
+            determinism="" if self.faulty or not self._judged else determinism,
             remarks=tuple(self._remarks),
             unseen=tuple(self._unseen),
             confined=self._confined,

@@ -97,7 +97,8 @@ class Verdict(AnyVerdict):
         }
 
     def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *(f"  {line}" for line in evidence_lines(self.evidence))])
+        lines = [line for line in evidence_lines(self.evidence) if line.partition(": ")[2] not in self.reason]
+        return "\n".join([super().__repr__(), *(f"  {line}" for line in lines)])
 
 
 def evidence_lines(evidence: Evidence) -> Iterable[str]:

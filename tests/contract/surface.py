@@ -26,6 +26,7 @@ from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tensor_operand import TensorLayout, TensorOperand
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
+from ptxlab.judging import Task
 from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
 
 from .mutations import Call
@@ -57,6 +58,10 @@ PTX = """.version 8.0
 #: Where calls write files; it is removed when Python ends.
 _WRITTEN = tempfile.TemporaryDirectory(prefix="ptxlab-contract-")
 atexit.register(_WRITTEN.cleanup)
+
+
+def _zeros(size: int, seed: int) -> dict[str, Any]:
+    return {"y": np.ones(size, np.int32), "n": size}
 
 
 def _folder() -> Path:
@@ -176,6 +181,11 @@ def _top() -> Iterator[Call]:
                two=kernel.run(2, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
     yield call("ptxlab.invariant", ptxlab.invariant, over={"batch": [1, 2]}, rows={1: 2},
                launch=lambda batch: kernel.run(batch, 32, np.zeros(2, dtype=np.float32), 0.5))  # fmt: skip
+    yield call(
+        "ptxlab.judge", ptxlab.judge, candidate="__global__ void zero(int* y, int n) { y[threadIdx.x] = 0; }",
+        reference=lambda n: np.zeros(n, np.int32), skip="progress reference", seconds=30, memory=8 << 30,
+        hidden=False, task=Task("zero", lambda n: np.zeros(n, np.int32), _zeros, sizes=(256,)),
+    )  # fmt: skip
     yield call(
         "Kernel.debug",
         lambda grid, block, out, x, shared, cluster, model: kernel.debug(

@@ -46,6 +46,7 @@ SLOW = (
     "figures.save",
     "Explorer.save_html",
     "ptxlab.explore",
+    "ptxlab.judge",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -17,6 +18,16 @@ from ptxlab import PtxlabError
 from ptxlab.judging import Task
 
 from .tasks import TASKS
+
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema comes with the lab")
+pytestmark = pytest.mark.needs("cuda.core")
+
+
+def schema(name: str) -> Any:
+    """A schema that the documentation publishes."""
+    path = Path(__file__).parents[2] / "docs" / "reference" / f"{name}.schema.json"
+    return json.loads(path.read_text())
+
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="namespaces of users are Linux's")
 
@@ -181,6 +192,7 @@ def test_a_kernel_in_its_process() -> None:
     assert verdict, verdict
     assert verdict.evidence.microseconds
     assert "more time" in verdict.evidence.confined
+    jsonschema.validate(json.loads(json.dumps(verdict.json())), schema("verdict"))
     over = ptxlab.judge(source, task=TASKS["sum"], seconds=0.01)
     assert over.status == "incomplete"
 

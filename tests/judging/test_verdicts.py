@@ -22,6 +22,7 @@ from ptxlab.judging.sandbox import Ended
 from ..cases import each
 from .tasks import TASKS
 
+pytestmark = pytest.mark.needs("cuda.core")
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.cu"))
 
 
