@@ -195,7 +195,6 @@ class Lines:
     def line(self) -> list[str]:
         commands = list(COMMANDS)
         commands.remove("sass")  # compiles: a second each
-        commands.remove("judge")  # starts processes: seconds each
         commands.remove("mcp")  # reads standard input until its client leaves
         command = self.rng.choice(commands)
         words = [command, *self.words(command)]
