@@ -246,10 +246,10 @@ def main(settings: dict[str, Any]) -> None:
         stack.enter_context(simulating())
     sys.argv = [settings["path"], *settings["arguments"]]
     is_test = path.stem.startswith("test_") or path.stem.endswith("_test")
-    failure = _run_tests(path, settings["arguments"]) if is_test else _run_script(path)
+    failure = _run_tests(path, settings["arguments"]) if is_test else run_script(path)
 
 
-def _run_script(path: Path) -> str:
+def run_script(path: Path) -> str:
     """Run a script as Python does; why it failed, if it did."""
     sys.path.insert(0, str(path.parent))
     functions = vars(builtins).copy()
@@ -410,12 +410,21 @@ def _place(kernel: Kernel, line: int, caller: tuple[str, int], report: _Report) 
     if not line:
         return caller
     for file in (caller[0], *_files_of(kernel)):
-        with contextlib.suppress(OSError, ValueError):
-            text = _text(file)
-            start = text.find(kernel.source)
-            if start >= 0:
-                return report.shown(file), text.count("\n", 0, start) + line
+        before = lines_before(kernel.source, file)
+        if before is not None:
+            return report.shown(file), before + line
     return caller
+
+
+def lines_before(source: str, file: str) -> int | None:
+    """How many lines of a file stand before a source that it contains, perhaps as a text of Python."""
+    with contextlib.suppress(OSError, ValueError):
+        text = _text(file)
+        for written in (text, text.replace("\\\\", "\\")):  # in a text that is not raw, \\\\n stands for \\n
+            start = written.find(source)
+            if start >= 0:
+                return written.count("\n", 0, start)
+    return None
 
 
 @lru_cache(maxsize=256)

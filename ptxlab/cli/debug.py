@@ -16,11 +16,17 @@ from .simulate_commands import LaunchOptions, check_count
 
 def debug(
     style: Style,
-    file: Annotated[str, "CUDA C++ or PTX"],
+    file: Annotated[str | None, "CUDA C++ or PTX; with --dap also Python, or what the client names"] = None,
     *,
     launch: LaunchOptions,
     execute: Annotated[
         list[str] | None, "a command of the prompt, instead of a prompt; once per command", "COMMAND"
+    ] = None,
+    dap: Annotated[
+        bool, "speak the Debug Adapter Protocol on standard input and output, for VS Code and others"
+    ] = False,
+    port: Annotated[
+        int | None, "speak it on this port of the machine instead; 0 takes a free one", "N"
     ] = None,
 ) -> int:
     """Step through a launch, forwards and backwards, at a prompt: `help` there lists its commands.
@@ -29,6 +35,15 @@ def debug(
       ptxlab debug twice.cu --arg ones:f4:32
       ptxlab debug twice.cu --arg ones:f4:32 --execute run --execute "who 1 5"
     """
+    if dap:
+        from .dap import serve
+
+        serve(file, launch, port)
+        return 0
+    if port is not None:
+        raise PtxlabError("--port is for --dap")
+    if file is None:
+        raise PtxlabError("it takes a file of CUDA C++ or PTX, such as twice.cu")
     grid, block, cluster = launch.shape
     program, values = launch.kernel(file), launch.values()
     check_count(program, values)

@@ -37,7 +37,7 @@ from .launch_arguments import (
     check_arguments,
     restored,
 )
-from .launch_record import record
+from .launch_record import RecordedLaunch, record
 from .launch_threads import LaunchGrid
 from .module_image import ModuleImage
 from .peaks import PEAKS
@@ -223,15 +223,8 @@ class Kernel(Displayed):
             setup = self._scheduled(setup, schedule)
             if executor is not None:
                 raise PtxlabError("a schedule is for one process; leave out the executor")
-        record(
-            self.debug,
-            (grid, block),
-            arguments,
-            shared=shared,
-            cluster=cluster,
-            model=model,
-            schedule=schedule,
-        )
+        options = {"shared": shared, "cluster": cluster, "model": model, "schedule": schedule}
+        record(RecordedLaunch(self, (grid, block), arguments, options))
         try:
             if executor is None:
                 if schedule is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,18 +11,27 @@ from ..errors import PtxlabError, quoted
 
 if TYPE_CHECKING:
     from .debug import DebugSession
+    from .kernel import Kernel
 
 _MAX_BYTES = 1 << 30  # of arrays that are kept
 _OPEN: list[LaunchRecord] = []  # the records that launches go to
 
 
-class _Launch(NamedTuple):
-    """How to step through a launch, and with what; arrays as they were before."""
+class RecordedLaunch(NamedTuple):
+    """A launch that begins: its kernel, grid and block, and arrays as they were before."""
 
-    debug: Callable[..., DebugSession]
+    kernel: Kernel
     shape: tuple[Any, Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
+
+    def kept(self) -> RecordedLaunch:
+        """The same launch with copies of its arrays."""
+        return self._replace(arguments=copy.deepcopy(self.arguments))
+
+    def debug(self) -> DebugSession:
+        """Step through it on arrays of its own."""
+        return self.kernel.debug(*self.shape, *copy.deepcopy(self.arguments), **self.options)
 
 
 class LaunchRecord:
@@ -31,7 +39,7 @@ class LaunchRecord:
 
     def __init__(self) -> None:
         self.count = 0
-        self._kept: list[_Launch] = []
+        self._kept: list[RecordedLaunch] = []
         self._bytes = 0
 
     def open(self) -> None:
@@ -43,12 +51,12 @@ class LaunchRecord:
         if self in _OPEN:
             _OPEN.remove(self)
 
-    def add(self, launch: _Launch) -> None:
+    def add(self, launch: RecordedLaunch) -> None:
         """Keep a launch with copies of its arrays, if there is room."""
         self.count += 1
         self._bytes += sum(array.nbytes for array in launch.arguments if isinstance(array, np.ndarray))
         if self._bytes <= _MAX_BYTES:
-            self._kept.append(launch._replace(arguments=copy.deepcopy(launch.arguments)))
+            self._kept.append(launch.kept())
 
     def debug(self, index: int) -> DebugSession:
         """Step through a launch on arrays of its own."""
@@ -56,13 +64,10 @@ class LaunchRecord:
             raise PtxlabError(f"launch {quoted(index)}: there were {self.count}, counted from 0 on")
         if index % self.count >= len(self._kept):
             raise PtxlabError(f"launch {index} was not kept: arrays of those before it take more than 1 GiB")
-        debug, shape, arguments, options = self._kept[index % self.count]
-        return debug(*shape, *copy.deepcopy(arguments), **options)
+        return self._kept[index % self.count].debug()
 
 
-def record(
-    debug: Callable[..., DebugSession], shape: tuple[Any, Any], arguments: tuple[Any, ...], **options: Any
-) -> None:
-    """Tell the open records of a launch that begins, and that `Kernel.debug` would step through."""
+def record(launch: RecordedLaunch) -> None:
+    """Tell the open records of a launch that begins."""
     for launches in _OPEN:
-        launches.add(_Launch(debug, shape, arguments, options))
+        launches.add(launch)

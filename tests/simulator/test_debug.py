@@ -180,6 +180,38 @@ def test_steps_breakpoints_and_watches() -> None:
     assert session.run().stopped == f"{names[-1]} of warp 1 has changed"
 
 
+def test_a_breakpoint_in_a_loop_whose_line_begins_before_it() -> None:
+    """Its address is computed before the loop, in the same line; the loop has its own first instruction."""
+    source = (
+        "__global__ void f(volatile int* x) {\n  for (int i = 0; i < 1024; ++i)\n    x[threadIdx.x] += 1;\n}"
+    )
+    x = np.zeros(32, np.int32)
+    session = ptxlab.kernel(source).debug(1, 32, x)
+    session.breakpoint(3, "arrays['1'][0] > 20")
+    slices = list(session.in_slices("run"))
+    assert session.stopped == "breakpoint at line 3" and 20 < x[0] <= 64
+    assert len(slices) > 1, "a condition that does not hold is a place to leave the motion"
+
+
+def test_steps_over_and_out_of_calls() -> None:
+    session, *_ = _session("calls")
+    lines = _SOURCE.splitlines()
+    call = next(number for number, text in enumerate(lines, 1) if "p[1] = fibonacci" in text)
+    session.run_to(call)
+    while len(session.calls(0)) == 1:
+        session.step()
+    assert [function.name for function, _ in session.calls(0)] == ["_Z9fibonaccii", "calls"]
+    session.step_out(warp=0)
+    assert session.stopped == "return" and len(session.calls(0)) == 1
+    session.back_to(call).step(line=True, warp=0, over=True)
+    assert len(session.calls(0)) == 1 and session.line > call
+    session.back(line=True, warp=0, over=True)
+    assert session.line == call
+    inside = session.back_to(call).step(line=True, warp=0)
+    assert "fibonacci(n - 1)" in lines[inside.line - 1] and len(session.calls(0)) == 2
+    assert session.evaluate("r", warp=1, names={"r": 7}) == 7
+
+
 def test_state_that_one_can_ask_for() -> None:
     session, *_ = _session("synchronised")
     session.run_to(next(i for i, text in enumerate(_SOURCE.splitlines(), 1) if "(i & 1)" in text))

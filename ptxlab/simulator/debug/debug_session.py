@@ -8,7 +8,7 @@ positions, and the instructions after the nearest one are executed again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from time import perf_counter
@@ -28,6 +28,7 @@ from ..instructions.mbarrier_builders import BarrierState, why_invalid
 from ..launch_arguments import Pointer, values_of
 from ..launch_threads import Threads
 from ..machine import Frame
+from ..ptx.dataflow import branch_targets
 from ..ptx.syntax import Function, PtxInstruction
 from ..result import Products, Result
 from ..simulate import KEPT_BYTES, BlockRun, as_bytes
@@ -285,31 +286,51 @@ class DebugSession(Displayed):
         self.stopped = "the end" if self.ended else "position"
 
     @_motion
-    def step(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> Iterator[None]:
+    def step(
+        self, count: int = 1, *, line: bool = False, warp: int | None = None, over: bool = False
+    ) -> Iterator[None]:
         """Execute the next instruction, or so many; with `line`, to the next line of a warp.
 
-        `warp` is the first of those that are next, if it is left out.
+        `warp` is the first of those that are next, if it is left out. With `over`, the lines of functions
+        that it calls do not count.
         """
-        return self._steps(count, line, warp, forwards=True)
+        return self._steps(count, line, warp, over, forwards=True)
 
     @_motion
-    def back(self, count: int = 1, *, line: bool = False, warp: int | None = None) -> Iterator[None]:
+    def back(
+        self, count: int = 1, *, line: bool = False, warp: int | None = None, over: bool = False
+    ) -> Iterator[None]:
         """Go back by an instruction, or by so many; with `line`, to the line before of a warp."""
-        return self._steps(count, line, warp, forwards=False)
+        return self._steps(count, line, warp, over, forwards=False)
 
-    def _steps(self, count: int, line: bool, warp: int | None, *, forwards: bool) -> Iterator[None]:
+    @_motion
+    def step_out(self, *, warp: int | None = None) -> Iterator[None]:
+        """Run until a warp returns from the function in which it is, or ends."""
+        chosen = self._warp_in_question(warp)
+        depth = len(self.calls(chosen))
+
+        def has_returned(session: DebugSession) -> bool:
+            return chosen in session.next_warps and session._depth < depth
+
+        yield from self._seek(has_returned, None, forwards=True)
+        self._arrived("return")
+
+    def _steps(
+        self, count: int, line: bool, warp: int | None, over: bool, *, forwards: bool
+    ) -> Iterator[None]:
         number = as_int(count, "count")
         if number < 1:
             raise PtxlabError(f"count={quoted(number)}: it is 1 or more")
         if not as_flag(line, "line"):
             yield from self.in_slices("go", max(self.position + (number if forwards else -number), 0))
             return
-        chosen = self._warp_in_question(warp)
+        chosen, is_over = self._warp_in_question(warp), as_flag(over, "over")
         for _ in range(number):
-            before = self._line_of(chosen)
+            before, depth = self._line_of(chosen), len(self.calls(chosen)) if is_over else 1 << 30
 
-            def at_other_line(session: DebugSession, before: int = before) -> bool:
-                return chosen in session.next_warps and session.line not in (0, before)
+            def at_other_line(session: DebugSession, before: int = before, depth: int = depth) -> bool:
+                is_other = chosen in session.next_warps and session.line not in (0, before)
+                return is_other and session._depth <= depth
 
             yield from self._seek(at_other_line, None, forwards=forwards)
         self._arrived("line")
@@ -457,7 +478,8 @@ class DebugSession(Displayed):
             )
             raise PtxlabError(f"line={quoted(number)}: it has no instructions; lines {listing(lines)} have")
         first = {
-            name: frozenset(i for i in indices if i - 1 not in indices) for name, indices in found.items()
+            name: frozenset(i for i in indices if i - 1 not in indices or i in self._loop_heads(name))
+            for name, indices in found.items()
         }
         if isinstance(when, str):
             try:
@@ -469,17 +491,24 @@ class DebugSession(Displayed):
         place = None if warp is None else self._checked_warp(warp)
         return Breakpoint(number, place, when, first, is_ptx)
 
-    def evaluate(self, expression: str) -> Any:
-        """An expression of Python on registers, without their percent signs, and on `arrays`, `session`."""
-        names: dict[str, Any] = {"np": np, "session": self, "arrays": self.arrays, "line": self.line}
+    def evaluate(
+        self, expression: str, *, warp: int | None = None, names: Mapping[str, Any] | None = None
+    ) -> Any:
+        """An expression of Python on registers, without their percent signs, and on `arrays`, `session`.
+
+        Registers are those of the threads that come next, or of a `warp`. `names` are further ones.
+        """
+        names = {**(names or {}), "np": np, "session": self, "arrays": self.arrays, "line": self.line}
         current = self._machine.current
-        if current is not None:
+        if warp is not None:
+            names |= {_python_name(name): values for name, values in self.registers(warp).items()}
+        elif current is not None:
             for register in current.frame.program.function.registers:
                 values = current.frame.register(register.index)
                 if values is None:  # not written yet
                     values = np.zeros(current.threads.batch.size, current.frame.program.types[register.index])
                 shown = _typed(current.threads.take(values), register.type)
-                names[register.name.lstrip("%").replace("$", "_")] = shown
+                names[_python_name(register.name)] = shown
         try:
             return eval(as_text(expression, "expression"), {"__builtins__": __builtins__}, names)
         except Exception as error:
@@ -871,6 +900,7 @@ class DebugSession(Displayed):
                 return False
             if self._at(stops) and holds(self):
                 return True
+            yield  # what is asked at each turn of a loop may never hold
         return False
 
     def _at(self, stops: dict[str, frozenset[int]] | None) -> bool:
@@ -912,6 +942,11 @@ class DebugSession(Displayed):
             for name, function in self._image.module.functions.items()
         }
         return {name: indices for name, indices in found.items() if indices}
+
+    def _loop_heads(self, function: str) -> set[int]:
+        """Instructions to which later ones branch back: a line may begin there that goes on from above."""
+        instructions = self._image.module.functions[function].instructions
+        return {target for item in instructions for target in branch_targets(item) if target <= item.index}
 
     # -- warps and blocks ------------------------------------------------------------------------------------
 
@@ -958,6 +993,25 @@ class DebugSession(Displayed):
                 return frame
         return machine.entry_frame
 
+    @property
+    def _depth(self) -> int:
+        """How many calls deep the next instruction is; 1 in the kernel itself."""
+        current = self._machine.current
+        return 0 if current is None else len(_calls(current.frame, current.index))
+
+    def calls(self, warp: int = 0) -> list[tuple[Function, int]]:
+        """The functions in which a warp is, the innermost first, each with an index of its instructions.
+
+        It is the instruction that comes next, and in callers the call. A warp that has ended, or not begun,
+        is in none.
+        """
+        self._place(warp)
+        stood = [state for state in self.warps if state.warp == warp and state.instruction is not None]
+        stood.sort(key=lambda state: state.state != "next")
+        if not stood or stood[0].instruction is None:
+            return []
+        return _calls(self._frame_of(self._place(warp)), stood[0].instruction.index)
+
     def function_of(self, warp: int = 0) -> Function:
         """The function in which a warp is."""
         return self._frame_of(self._place(warp)).program.function
@@ -992,6 +1046,15 @@ class DebugSession(Displayed):
         raise PtxlabError(f"array={quoted(array)}: it is no array of this launch; arguments {names} are")
 
 
+def _calls(frame: Frame, index: int) -> list[tuple[Function, int]]:
+    """A call and its callers, each with the index of where it is."""
+    calls = [(frame.program.function, index)]
+    while frame.parent is not None:
+        calls.append((frame.parent.program.function, frame.position[-2]))
+        frame = frame.parent
+    return calls
+
+
 def _float_type(instruction: PtxInstruction, kind: str) -> np.dtype[Any] | None:
     """The type of a result, if it is a float: that of the register, or that of the opcode for two halves."""
     if kind in ("f32", "f64"):
@@ -1003,6 +1066,11 @@ def _float_type(instruction: PtxInstruction, kind: str) -> np.dtype[Any] | None:
         brain: np.dtype[Any] = np.dtype(bfloat16)
         return brain
     return None
+
+
+def _python_name(register: str) -> str:
+    """What expressions call a register."""
+    return register.lstrip("%").replace("$", "_")
 
 
 def _always(session: DebugSession) -> bool:
