@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, lines_of, quoted
-from ..explorer.debugger import parameter_names, register_kinds, register_names, register_texts
+from ..explorer.debugger.debugger import parameter_names, register_kinds, register_names, register_texts
 from ..simulator.debug import DebugSession
 from ..views.labels import number_text
 
