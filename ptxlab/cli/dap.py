@@ -28,6 +28,7 @@ from ..simulation import simulating
 from ..simulator import Hazard, HazardError
 from ..simulator.debug import DebugSession
 from ..simulator.debug.debug_session import Breakpoint, Watch
+from ..simulator.kernel import Kernel
 from ..simulator.launch_record import LaunchRecord, RecordedLaunch
 from ..simulator.ptx.syntax import SourceLocation, plain_name
 from . import output
@@ -175,9 +176,9 @@ class _ChosenLaunch(LaunchRecord):
 
     def add(self, launch: RecordedLaunch) -> None:
         """Keep the launch and leave the script, if it is the one."""
-        names = launch.kernel.title, launch.kernel.name, self.count
+        names = *launch.names, self.count
         self.count += 1
-        self.titles.append(launch.kernel.title)
+        self.titles.append(launch.names[0])
         if self.chosen in names and self.launch is None:
             self.launch = launch.kept()
             raise _LaunchReached
@@ -210,11 +211,11 @@ class _Place:
     before: int = 0
 
     @classmethod
-    def of(cls, launch: RecordedLaunch, program: Path) -> _Place:
+    def of(cls, kernel: Kernel, program: Path) -> _Place:
         """Where the text of the source is: in the program, or in a file that the PTX names."""
-        named = [item.source.file for item in launch.kernel.function.instructions if item.source is not None]
+        named = [item.source.file for item in kernel.function.instructions if item.source is not None]
         for file in dict.fromkeys([str(program), *named]):
-            before = lines_before(launch.kernel.source, file)
+            before = lines_before(kernel.source, file)
             if before is not None:
                 return cls(Path(file).resolve(), before)
         return cls(None)
@@ -341,7 +342,7 @@ class Adapter:
                 os.chdir(as_text(arguments["cwd"], "cwd"))
             self._launch = self._launched(program, arguments)
             self._session = self._launch.debug()
-        self._place = _Place.of(self._launch, Path(program))
+        self._place = _Place.of(self._session.kernel, Path(program))
         self.variables = Variables(self._session)
         self._stops_on_entry = as_flag(arguments.get("stopOnEntry", False), "stopOnEntry")
         return {"then": lambda: self._send("event", event="initialized")}
@@ -368,7 +369,8 @@ class Adapter:
         kernel, values = options.kernel(program), options.values()
         check_count(kernel, values)
         others = {"shared": options.shared, "cluster": cluster}
-        return RecordedLaunch(kernel, (grid, block), tuple(values), others)
+        names = kernel.title, kernel.name
+        return RecordedLaunch(kernel.debug, names, (grid, block), tuple(values), others)
 
     def _on_configurationDone(self, arguments: dict[str, Any]) -> dict[str, Any]:
         def begin() -> None:
@@ -397,7 +399,7 @@ class Adapter:
         launch, session = self._launch.kept(), self.session
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                result = launch.kernel.simulate(
+                result = session.kernel.simulate(
                     *launch.shape, *launch.arguments, **launch.options, show=False
                 )
             hazards = result.hazards

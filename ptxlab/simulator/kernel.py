@@ -224,7 +224,7 @@ class Kernel(Displayed):
             if executor is not None:
                 raise PtxlabError("a schedule is for one process; leave out the executor")
         options = {"shared": shared, "cluster": cluster, "model": model, "schedule": schedule}
-        record(RecordedLaunch(self, (grid, block), arguments, options))
+        record(RecordedLaunch(self.debug, (self.title, self.name), (grid, block), arguments, options))
         try:
             if executor is None:
                 if schedule is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,16 @@ from ..errors import PtxlabError, quoted
 
 if TYPE_CHECKING:
     from .debug import DebugSession
-    from .kernel import Kernel
 
 _MAX_BYTES = 1 << 30  # of arrays that are kept
 _OPEN: list[LaunchRecord] = []  # the records that launches go to
 
 
 class RecordedLaunch(NamedTuple):
-    """A launch that begins: its kernel, grid and block, and arrays as they were before."""
+    """A launch that begins: how to step through it, its grid and block, and arrays as they were before."""
 
-    kernel: Kernel
+    debug_kernel: Callable[..., DebugSession]
+    names: tuple[str, str]  # of the kernel: in the source, and in the PTX
     shape: tuple[Any, Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
@@ -31,7 +32,7 @@ class RecordedLaunch(NamedTuple):
 
     def debug(self) -> DebugSession:
         """Step through it on arrays of its own."""
-        return self.kernel.debug(*self.shape, *copy.deepcopy(self.arguments), **self.options)
+        return self.debug_kernel(*self.shape, *copy.deepcopy(self.arguments), **self.options)
 
 
 class LaunchRecord:
