@@ -71,7 +71,7 @@ def judge(
     source = _as_source(candidate, chosen)
     cases = list(_cases(chosen, hidden))
     with tempfile.TemporaryDirectory(prefix="ptxlab-judge-", ignore_cleanup_errors=True) as name:
-        run = _Run(chosen, cases, Path(name), progress, isinstance(source, str))
+        run = _Run(chosen, cases, Path(name), progress, isinstance(source, str), _unseen=[*chosen.unseen])
         jobs = [run.prepared(number) for number in range(len(cases))]
         public = [number for number, case in enumerate(cases) if not case.hidden and case.inputs == KINDS[0]]
         settings = {
@@ -79,6 +79,8 @@ def judge(
             "entry": chosen.entry,
             "initial": chosen.initial,
             "torch": chosen.torch,
+            "alone": chosen.alone,
+            "modules": dict(chosen.modules),
             "kernels": [] if isinstance(source, str) else [source],
             "launches": jobs,
             "profile": max(public, key=lambda number: (run.bytes_of(number), -number), default=None),
@@ -278,6 +280,8 @@ class _Run:
             self._confined = tuple(value)
         elif kind == "refused":
             self._say("error", f"it does not compile: {value}")
+        elif kind == "unseen":
+            self._say("incomplete", value)
         elif kind == "begun":
             self._begun = value
         elif kind == "launch":
@@ -373,6 +377,11 @@ class _Run:
             names = tuple(f"result[{index}]" for index in range(len(after)))
         if len(names) != len(after):
             self._say("wrong", f"it returns {counted(len(after), 'array')}; the task has {len(names)}")
+            return
+        if self.task.check is not None:
+            wrong = self.task.check(list(before.values()), after)
+            elements = sum(array.size for array in after)
+            self._take(number, [Compared(elements, False, 0.0, "the task's own check", wrong=wrong)])
             return
         expected = expectation(self.task, before, self._outputs[number], [array.dtype for array in after])
         results: list[tuple[str, NDArray[Any] | None, NDArray[Any]]] = [

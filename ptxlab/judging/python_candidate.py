@@ -20,13 +20,17 @@ from ..simulator.kernel import Kernel
 from ..simulator.result import LimitError
 from .launches import Report, facts_of, stopped
 from .packed import pack, unpack
+from .readers import SEED
 from .replay import recorded
+from .tensors import as_array, as_tensor, on_cpu
 
 
 def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
     """Call the candidate with the inputs of every case; what it returns goes to files."""
     file = folder / "files" / "candidate.py"
-    file.write_text(settings["python"], encoding="utf-8")
+    for name, text in settings["modules"].items():
+        file.with_name(Path(name).name).write_text(text, encoding="utf-8")
+    file.write_text(on_cpu(settings["python"]) if settings["torch"] else settings["python"], encoding="utf-8")
     sys.path.insert(0, str(file.parent))
     launched: list[dict[str, Any]] = []
     recordings: list[dict[str, Any]] = []
@@ -49,8 +53,14 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
     stack = contextlib.ExitStack()
     with contextlib.suppress(PtxlabError):
         stack.enter_context(simulating())
+    if settings["torch"]:
+        vars(import_module("torch.utils.cpp_extension"))["load_inline"] = _refuse_extension
     try:
         entry = _entry(runpy.run_path(str(file), run_name="candidate"), settings)
+    except _NotSimulated as error:
+        report.write("unseen", str(error))
+        report.write("ended", "")
+        return
     except BaseException as error:
         traceback.print_exc()
         report.write("refused", f"{type(error).__name__}: {error}")
@@ -66,17 +76,28 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
     report.write("ended", "")
 
 
+class _NotSimulated(Exception):
+    pass
+
+
+def _refuse_extension(*arguments: Any, **options: Any) -> Any:
+    raise _NotSimulated(
+        "it compiles code of the host with load_inline, which is not simulated: launch the kernel with "
+        "ptxlab.kernel(source).launch(...), or judge it as a .cu file"
+    )
+
+
 def _entry(names: dict[str, Any], settings: dict[str, Any]) -> Callable[..., Any]:
     """The function that is called for each case, with the inputs and a seed."""
     defined = names.get(settings["entry"])
     if not callable(defined):
         raise PtxlabError(f"the candidate defines no {settings['entry']}")
     if not isinstance(defined, type):
-        return lambda inputs, seed: defined(inputs)
+        return lambda inputs, seed: defined(inputs[0] if settings["alone"] else inputs)
 
     def construct(inputs: tuple[Any, ...], seed: int) -> Any:
         if settings["torch"]:
-            import_module("torch").manual_seed(seed)
+            import_module("torch").manual_seed(SEED)
         return defined(*settings["initial"])(*inputs)
 
     return construct
@@ -91,14 +112,14 @@ def _called(
 ) -> dict[str, Any]:
     arguments = unpack(job["arguments"], folder / f"in-{number}")
     inputs = tuple(
-        _as_tensor(value) if settings["torch"] else value
+        as_tensor(value) if settings["torch"] else value
         for name, value in arguments.items()
         if name not in job["outputs"]
     )
     try:
         given = entry(inputs, job["seed"])
         results = tuple(given) if isinstance(given, tuple | list) else (given,)
-        named = {str(index): _as_array(result) for index, result in enumerate(results)}
+        named = {str(index): np.atleast_1d(as_array(result)) for index, result in enumerate(results)}
     except LimitError as error:
         return {"hang": str(error)}
     except HazardError as error:
@@ -109,18 +130,6 @@ def _called(
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"}
     return {"arguments": pack(named, folder / f"out-{number}")}
-
-
-def _as_tensor(value: Any) -> Any:
-    torch = import_module("torch")
-    return torch.from_numpy(value) if isinstance(value, np.ndarray) and value.ndim else value
-
-
-def _as_array(value: Any) -> Any:
-    if hasattr(value, "detach"):  # torch's
-        value = value.detach().cpu()
-        value = value.float().numpy() if str(value.dtype) == "torch.bfloat16" else value.numpy()
-    return np.atleast_1d(np.asarray(value))
 
 
 def _joined(launched: list[dict[str, Any]]) -> dict[str, Any]:

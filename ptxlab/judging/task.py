@@ -6,7 +6,7 @@ import inspect
 import runpy
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from .._util.arguments import as_path
 from ..errors import PtxlabError, listing, quoted
 from ..simulator.kernel import Kernel
 from .bounds import UNIT
+from .readers import fields_of
 
 #: Sizes where a task names none: around the edges of warps and tiles, primes, and what no block divides.
 SIZES = (1, 31, 32, 33, 127, 256, 257)
@@ -93,6 +94,12 @@ class Task:
     entry: str = "custom_kernel"  # what a Python candidate defines: a function, or a class such as ModelNew
     initial: tuple[Any, ...] = ()  # what that class is constructed with
     torch: bool = False  # whether a Python candidate gets tensors of torch
+    alone: bool = False  # whether its function gets its only input as it is, not in a tuple
+    check: Callable[[Sequence[Any], Sequence[Any]], str] | None = (
+        None  # the task's own comparison: "" is right
+    )
+    modules: Mapping[str, str] = field(default_factory=dict)  # files that a Python candidate may import
+    unseen: tuple[str, ...] = ()  # what is not judged, in words
     folder: str = ""  # of the task's files, which no candidate may read
 
     def __post_init__(self) -> None:
@@ -111,8 +118,14 @@ class Task:
 
     @classmethod
     def read(cls, folder: str | Path) -> Task:
-        """The task of a folder: `task.toml`, and `reference.py` with `reference`, `arguments`, `launch`."""
+        """The task of a folder: `task.toml`, and `reference.py` with `reference`, `arguments`, `launch`.
+
+        It may also be a folder of GPU MODE, with `task.yml`, or a problem of KernelBench.
+        """
         path = as_path(folder, "folder")
+        others = fields_of(path)
+        if others is not None:
+            return cls(**others)
         settings_file, reference_file = path / "task.toml", path / "reference.py"
         for file in (settings_file, reference_file):
             if not file.is_file():
@@ -124,7 +137,7 @@ class Task:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PtxlabError(f"{settings_file}: {error}") from None
         functions = runpy.run_path(str(reference_file))
-        known = {f.name for f in fields(cls)} - {"reference", "arguments", "launch", "folder"}
+        known = {f.name for f in fields(cls)} - {"reference", "arguments", "launch", "folder", "check"}
         if unknown := [name for name in settings if name not in known]:
             raise PtxlabError(
                 f"{settings_file}: found {listing(unknown)}; there are {listing(sorted(known), 30)}"
@@ -169,7 +182,7 @@ class Task:
             outputs = tuple(name for name in arrays if name not in self._taken())
         else:
             outputs = tuple(str(name) for name in self.outputs)
-        if self.language == "python" and not outputs and self.outputs is None:
+        if self.language == "python" and not outputs:
             return ()
         if not outputs or not set(outputs) <= set(arrays):
             raise PtxlabError(
