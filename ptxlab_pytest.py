@@ -52,15 +52,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         try:
             result = yield
         except BaseException:
-            if hazards := _hazards(session):
-                item.add_report_section("call", "hazards", hazards)
+            verdict = _verdict(item, session)
+            if verdict.status == "hazard":
+                item.add_report_section("call", "hazards", verdict.reason)
             raise
-    if hazards := _hazards(session):
-        pytest.fail(hazards, pytrace=False)
+    verdict = _verdict(item, session)
+    if verdict.status == "hazard":
+        pytest.fail(verdict.reason, pytrace=False)
     return result
 
 
-def _hazards(session: Any) -> str:
-    return "\n".join(
-        f"{result.name}: {hazard.sentence}" for result in session.results for hazard in result.hazards
-    )
+def _verdict(item: pytest.Item, session: Any) -> Any:
+    """The verdict on the launches of a test; reports such as --junit-xml have its status."""
+    from ptxlab.judging.launches import verdict_of
+
+    verdict = verdict_of(item.name, session.results)
+    item.user_properties.append(("ptxlab", verdict.status))
+    return verdict

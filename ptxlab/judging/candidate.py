@@ -71,7 +71,7 @@ class _NotCompiled(PtxlabError):
 def launched(kernel: Kernel, job: dict[str, Any], inputs: Path, outputs: Path) -> dict[str, Any]:
     """One launch: what it leaves in its arrays goes to a file, what was found is returned."""
     arguments = unpack(job["arguments"], inputs)
-    options = {name: job[name] for name in ("shared", "cluster") if job[name]}
+    options = {name: job[name] for name in ("shared", "cluster", "model") if job.get(name)}
     grid, block = job["grid"], job["block"]
     warps = int(np.prod(grid)) * -(-int(np.prod(block)) // 32)
     limit = job["limit"] or _AT_LEAST + _PER_WARP * warps
@@ -91,7 +91,7 @@ def launched(kernel: Kernel, job: dict[str, Any], inputs: Path, outputs: Path) -
     except PtxlabError as error:
         return {"error": str(error)}
     rows = pack(arguments, outputs)
-    return facts_of(kernel, result) | accesses.facts() | {"arguments": rows}
+    return facts_of(kernel, result, job.get("model")) | accesses.facts() | {"arguments": rows}
 
 
 def predicted(kernel: Kernel, job: dict[str, Any], inputs: Path) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 import time
@@ -73,7 +74,6 @@ def judge(
     with tempfile.TemporaryDirectory(prefix="ptxlab-judge-", ignore_cleanup_errors=True) as name:
         run = _Run(chosen, cases, Path(name), progress, isinstance(source, str), _unseen=[*chosen.unseen])
         jobs = [run.prepared(number) for number in range(len(cases))]
-        public = [number for number, case in enumerate(cases) if not case.hidden and case.inputs == KINDS[0]]
         settings = {
             "python": source if isinstance(source, str) else None,
             "entry": chosen.entry,
@@ -83,7 +83,7 @@ def judge(
             "modules": dict(chosen.modules),
             "kernels": [] if isinstance(source, str) else [source],
             "launches": jobs,
-            "profile": max(public, key=lambda number: (run.bytes_of(number), -number), default=None),
+            "profile": run.profiled,
         }
         largest = max((run.bytes_of(number) for number in range(len(cases))), default=0)
         end = time.monotonic() + seconds
@@ -208,7 +208,7 @@ class _Run:
         """Write the inputs of a launch; its description for the other process."""
         case, task = self.cases[number], self.task
         arguments = task.arguments_of(case.size, case.seed)
-        outputs = task.outputs_of(arguments)
+        outputs = next(iter(self._outputs.values()), ()) or task.outputs_of(case.size, arguments)
         pure = [name for name in outputs if name not in task.updated]
         for name, value in arguments.items():
             if name in pure:
@@ -223,7 +223,7 @@ class _Run:
         self._rows[number] = pack(arguments, self.folder / f"in-{number}")
         launch = None if self.python else task.launch_of(case.size)
         facts = {"arguments": self._rows[number], "kernel": 0, "limit": task.limit, "chip": task.chip}
-        facts |= {"outputs": pure, "seed": case.seed}
+        facts |= {"outputs": pure, "seed": case.seed, "model": task.model}
         if launch is not None:
             facts |= {
                 "grid": launch.grid,
@@ -238,6 +238,12 @@ class _Run:
         return sum(value.nbytes for value in self._before[number].values() if isinstance(value, np.ndarray))
 
     # -- while the candidate runs --------------------------------------------------------------------------
+
+    @property
+    def profiled(self) -> int:
+        """The launch whose time is predicted: the largest of the public ones."""
+        public = [i for i, case in enumerate(self.cases) if not case.hidden and case.inputs == KINDS[0]]
+        return max(public, key=lambda number: (self.bytes_of(number), -number))
 
     @property
     def faulty(self) -> bool:
@@ -329,6 +335,8 @@ class _Run:
                 self._say(name, f"{facts[name]}{self._where(case)}")
         self._arithmetic |= facts.get("arithmetic", {})
         self._opcodes |= set(facts.get("opcodes", ()))
+        for remark in facts.get("decided", ()):
+            self._remark(remark)
         if facts.get("clocks"):
             self._remark("it reads a clock of the chip: what it computes may depend on its speed")
         return outcome
@@ -354,7 +362,7 @@ class _Run:
                 )
                 return
         results = compared(
-            expectation(self.task, before, outputs, [before[name].dtype for name in outputs]),
+            expectation(self.task, case.size, before, outputs, [before[name].dtype for name in outputs]),
             [(name, before[name], after[name]) for name in outputs],
         )
         numbers = {name: str(number) for number, name in enumerate(before, 1)}
@@ -370,7 +378,7 @@ class _Run:
 
     def _compare_returned(self, number: int, rows: Any) -> None:
         """What a function returned; its inputs are copies, and nothing here depends on them."""
-        before, names = self._before[number], self._outputs[number]
+        case, before, names = self.cases[number], self._before[number], self._outputs[number]
         after = list(unpack(rows, self.folder / f"out-{number}").values())
         self._returned[number] = after
         if not names:
@@ -383,7 +391,9 @@ class _Run:
             elements = sum(array.size for array in after)
             self._take(number, [Compared(elements, False, 0.0, "the task's own check", wrong=wrong)])
             return
-        expected = expectation(self.task, before, self._outputs[number], [array.dtype for array in after])
+        expected = expectation(
+            self.task, case.size, before, self._outputs[number], [array.dtype for array in after]
+        )
         results: list[tuple[str, NDArray[Any] | None, NDArray[Any]]] = [
             (name, None, array) for name, array in zip(names, after, strict=True)
         ]
@@ -532,6 +542,19 @@ class _Run:
             and opcode.split(".")[-1] in floats
         )
 
+    def _reference_microseconds(self) -> float | None:
+        """The predicted time of a reference that is a kernel, for the launch whose time was predicted."""
+        if self._microseconds is None or not isinstance(self.task.reference, Kernel):
+            return None
+        number = self.profiled
+        launch, values = self.task.launch_of(self.cases[number].size), self._before[number].values()
+        with contextlib.suppress(PtxlabError):
+            return self.task.reference.profile(
+                launch.grid, launch.block, *values, shared=launch.shared, cluster=launch.cluster,
+                chip=self.task.chip,
+            ).microseconds  # fmt: skip
+        return None
+
     def _evidence(self, ended: Ended) -> Evidence:
         unordered = self._unordered()
         determinism = "no operation depends on the order of threads, except through hazards"
@@ -544,6 +567,7 @@ class _Run:
             findings=tuple(dict.fromkeys(self._findings)),
             arithmetic=self._arithmetic,
             microseconds=self._microseconds,
+            reference_microseconds=self._reference_microseconds(),
             budget_us=self.task.budget_us,
             chip=self.task.chip,
             determinism="" if self.faulty or not self._judged else determinism,

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import PtxlabError, counted
+from ..errors import PtxlabError, counted, listing
 from ..isa.parse import parse
 from ..isa.product_form import ProductForm
 from ..numerics.emulate import model_of
 from ..simulator import Hazard, HazardError, Result
 from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel
+from ..simulator.ptx.opcode_sets import DECIDE
+from ..simulator.ptx.syntax import Address, registers_of
+from .verdict import Evidence, Finding, Verdict
 
 _PRODUCTS = ("mma.", "wgmma.mma", "wmma.mma", "tcgen05.mma")
 
@@ -30,6 +34,38 @@ def arithmetic_of(result: Result, model: str | None) -> dict[str, str]:
                 if isinstance(form, ProductForm):
                     evidence[opcode] = model_of(form, model).evidence
     return evidence
+
+
+def decided_by_assumed(kernel: Kernel, arithmetic: dict[str, str]) -> list[str]:
+    """Where a value of assumed arithmetic may decide a branch or make an address, by the kernel's text.
+
+    It follows registers. Through memory, every load after such a value was stored counts.
+    """
+    assumed = {opcode for opcode, known in arithmetic.items() if known == "assumed"}
+    if not assumed:
+        return []
+    found: dict[str, None] = {}
+    for function in kernel.module.functions.values():
+        tainted: set[int] = set()
+        in_memory, size = False, -1
+        while size != (size := len(tainted) + in_memory):  # loops carry values backwards
+            for instruction in function.instructions:
+                reads, writes = instruction.effects
+                name = instruction.parts[0]
+                from_memory = (
+                    in_memory and name in ("ld", "ldmatrix", "atom") and "param" not in instruction.parts
+                )
+                if instruction.opcode in assumed or reads & tainted or from_memory:
+                    tainted |= writes
+                    in_memory |= name in ("st", "stmatrix", "red", "atom")
+                addresses = [operand for operand in instruction.operands if isinstance(operand, Address)]
+                bases = {register.index for operand in addresses for register in registers_of(operand)}
+                guards = {register.index for register in registers_of(instruction.guard)}
+                if bases & tainted:
+                    found[f"makes the address of {instruction.where}"] = None
+                if guards & tainted and name in DECIDE:
+                    found[f"decides the branch {instruction.where}"] = None
+    return [f"a value of assumed arithmetic ({listing(sorted(assumed))}) {what}" for what in found]
 
 
 def finding(hazard: Hazard) -> dict[str, Any]:
@@ -49,8 +85,9 @@ def stopped(error: HazardError) -> dict[str, Any]:
     return {"findings": [finding(hazard) for hazard in error.hazards], kind: str(error)}
 
 
-def facts_of(kernel: Kernel, result: Result) -> dict[str, Any]:
+def facts_of(kernel: Kernel, result: Result, model: str | None = None) -> dict[str, Any]:
     """What a launch reports besides its arrays."""
+    arithmetic = arithmetic_of(result, model)
     findings = [finding(hazard) for hazard in (*result.hazards, *result.notes)]
     for line, count in result.conflicts.items():
         sentence = f"line {line}: {counted(count, 'wavefront')} of shared memory more than without conflicts"
@@ -65,10 +102,35 @@ def facts_of(kernel: Kernel, result: Result) -> dict[str, Any]:
         )
     return {
         "findings": findings,
-        "arithmetic": arithmetic_of(result, None),
+        "arithmetic": arithmetic,
         "opcodes": sorted(result.counts),
+        "decided": decided_by_assumed(kernel, arithmetic),
         "clocks": any(kernel.module.reads_special(name) for name in ("%clock", "%globaltimer")),
     }
+
+
+def verdict_of(name: str, results: Sequence[Result]) -> Verdict:
+    """The verdict on launches whose outputs are compared elsewhere, as by the tests that make them."""
+    findings = [
+        Finding(
+            hazard.grade,
+            hazard.kind,
+            hazard.sentence,
+            hazard.line,
+            (result.name, hazard.line),
+            hazard.evidence,
+        )
+        for result in results
+        for hazard in (*result.hazards, *result.notes)
+    ]
+    known = {opcode: how for result in results for opcode, how in arithmetic_of(result, None).items()}
+    evidence = Evidence(findings=tuple(dict.fromkeys(findings)), arithmetic=known)
+    hazards = [f"{finding.place[0]}: {finding.sentence}" for finding in findings if finding.grade == "hazard"]
+    if hazards:
+        return Verdict(name, "hazard", "\n".join(hazards), evidence)
+    if not results:
+        return Verdict(name, "incomplete", "nothing was launched", evidence)
+    return Verdict(name, "clean", f"no hazard in {len(results)} launches", evidence)
 
 
 class Accesses(Observer):

@@ -16,6 +16,7 @@ from .._util.arguments import as_path
 from ..errors import PtxlabError, listing, quoted
 from ..simulator.kernel import Kernel
 from .bounds import UNIT
+from .launches import Accesses
 from .readers import fields_of
 
 #: Sizes where a task names none: around the edges of warps and tiles, primes, and what no block divides.
@@ -89,6 +90,7 @@ class Task:
     inputs: Literal["varied", "given"] = "varied"
     seeds: int = 2  # for each size
     deterministic: bool = False  # whether the order of atomic operations must not matter
+    model: str | None = None  # the chip whose matrix arithmetic counts, as of `simulate`
     limit: int | None = None  # instructions that warps may execute in a launch
     language: Literal["cuda", "python"] = "cuda"
     entry: str = "custom_kernel"  # what a Python candidate defines: a function, or a class such as ModelNew
@@ -175,10 +177,13 @@ class Task:
                 )
         return named
 
-    def outputs_of(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    def outputs_of(self, size: Any, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the outputs among these arguments."""
         arrays = [name for name, value in arguments.items() if isinstance(value, np.ndarray)]
-        if self.outputs is None:
+        if self.outputs is None and isinstance(self.reference, Kernel):
+            writes = self.launched(size, {name: _copy(value) for name, value in arguments.items()}).writes
+            outputs = tuple(name for number, name in enumerate(arguments, 1) if number in writes)
+        elif self.outputs is None:
             outputs = tuple(name for name in arrays if name not in self._taken())
         else:
             outputs = tuple(str(name) for name in self.outputs)
@@ -191,6 +196,16 @@ class Task:
             )
         return outputs
 
+    def launched(self, size: Any, arguments: Mapping[str, Any]) -> Accesses:
+        """Launch the reference, which is a kernel: it writes the arguments; what it read and wrote."""
+        assert isinstance(self.reference, Kernel)
+        launch, accesses = self.launch_of(size), Accesses()
+        self.reference.simulate(
+            launch.grid, launch.block, *arguments.values(), shared=launch.shared, cluster=launch.cluster,
+            model=self.model, show=False, check=False, observers=[accesses],
+        )  # fmt: skip
+        return accesses
+
     def _taken(self) -> Sequence[str]:
         if isinstance(self.reference, Kernel):
             return ()
@@ -198,7 +213,8 @@ class Task:
 
     def expected(self, arguments: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Any, ...]:
         """What the reference makes of arguments: the outputs."""
-        assert not isinstance(self.reference, Kernel)
+        if isinstance(self.reference, Kernel):
+            raise PtxlabError(f"{self.name}: the reference is a kernel, which is launched")
         taken = self._taken()
         if taken and set(taken) <= set(arguments):
             given = self.reference(**{name: arguments[name] for name in taken})
@@ -206,6 +222,10 @@ class Task:
             pure = [name for name in outputs if name not in self.updated]
             given = self.reference(*(value for name, value in arguments.items() if name not in pure))
         return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _frozen(value: Any) -> Any:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ptxlab
-from ptxlab.judging import candidate, judgement
+from ptxlab.judging import candidate, judgement, launches
 from ptxlab.judging.sandbox import Ended
 
 from ..cases import each
@@ -43,6 +44,41 @@ def test_verdict(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verdict.status == status, verdict
     assert words in verdict.reason
     assert bool(verdict) == (status == "clean")
+
+
+def test_a_kernel_as_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs are the arrays that it writes; a difference has no bound, so nobody says that it is wrong."""
+    monkeypatch.setattr(judgement, "run_confined", here)
+    source = (KERNELS[0].parent / "saxpy.cu").read_text()
+    task = replace(TASKS["saxpy"], reference=ptxlab.kernel(source))
+    assert ptxlab.judge(source.replace("a * x[i] + y[i]", "y[i] + x[i] * a"), task=task)
+    verdict = ptxlab.judge(source.replace("a * x", "a * x[0] + x"), task=task)
+    assert verdict.status == "incomplete" and "z[0] is " in verdict.reason and "tolerance" in verdict.reason
+    assert ptxlab.judge(source, task=replace(task, tolerance=1e-6))
+
+
+_MMA = """__global__ void decide(const unsigned* x, float* y) {
+    float d[4];
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4}, {%4}, {%5, %5, %5, %5};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) : "r"(x[threadIdx.x]), "f"(0.0f));
+    WHAT
+}"""
+
+
+@each(
+    "what, words",
+    [
+        ("if (d[0] > 1) while (y[0] < 5) y[0] += 1;", "decides the branch"),
+        ("y[static_cast<int>(d[0])] = 1;", "makes the address"),
+        ("y[threadIdx.x] = d[0] > 1 ? d[1] : d[2];", ""),
+    ],
+)
+def test_assumed_arithmetic_that_decides(what: str, words: str) -> None:
+    kernel = ptxlab.kernel(_MMA.replace("WHAT", what))
+    opcode = next(ins.opcode for ins in kernel.module.instructions if ins.opcode.startswith("mma"))
+    assert not launches.decided_by_assumed(kernel, {opcode: "measured"})
+    found = launches.decided_by_assumed(kernel, {opcode: "assumed"})
+    assert words in " ".join(found) and bool(found) == bool(words)
 
 
 def test_there_are_enough() -> None:
