@@ -30,7 +30,7 @@ DISPLAYS = {
         "picture": "ptxlab.views.trace_picture:trace",
         "text": "ptxlab.views.trace_text:text",
     },
-    "Verdict": {"html": "ptxlab.views.verdict:verdict_html"},
+    "Verdict": {"html": "ptxlab.views.verdict_panel:verdict_html"},
 }
 
 

@@ -33,7 +33,7 @@ from ..views.annotated_source import source_html
 from ..views.charts import LineChart, bars, table
 from ..views.predicted_time import reason_words
 from ..views.roofline import roofline
-from ..views.verdict import verdict_html
+from ..views.verdict_panel import verdict_html
 from .answers import WrongForm, within_time_limit
 from .checking import Sentences, correct, otherwise, when
 from .exercises.from_instruction_to_gemm import CUBLAS, SIZE

@@ -8,7 +8,7 @@ import ipywidgets
 
 from ..question import Verdict
 from ..views.static_fallback import StaticFallback
-from ..views.verdict import verdict_html
+from ..views.verdict_panel import verdict_html
 from .review import Review
 
 

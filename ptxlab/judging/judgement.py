@@ -18,9 +18,9 @@ from .._util.arguments import as_flag, as_int, as_path, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.cuda_python import in_a_tab
 from ..simulator.kernel import Kernel
-from .compare import Compared, compared, expectation
+from .outputs import Compared, compared, expectation
 from .packed import pack, unpack
-from .replay import job_of, outside
+from .recordings import job_of, outside
 from .sandbox import Ended, run_confined
 from .task import HIDDEN_SIZES, Task
 from .varied import KINDS, poisoned, varied

@@ -21,7 +21,7 @@ from ..simulator.result import LimitError
 from .launches import Report, facts_of, stopped
 from .packed import pack, unpack
 from .readers import SEED
-from .replay import recorded
+from .recordings import recorded
 from .tensors import as_array, as_tensor, on_cpu
 
 

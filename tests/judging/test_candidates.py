@@ -76,7 +76,7 @@ CHEATS = {
     "launches nothing": ("return data[0] * np.float32(2)", "incomplete", "launched nothing"),
     "is patched": (
         "np.testing.assert_allclose = np.array_equal = np.allclose = lambda *a, **k: True\n"
-        "    import ptxlab.judging.compare as c; c.compared = lambda *a: []\n"
+        "    import ptxlab.judging.outputs as c; c.compared = lambda *a: []\n"
         "    return launched(data[0]) + 1",
         "wrong",
         "should be",

@@ -97,7 +97,8 @@ def test_the_wheel_has_the_package_and_the_notebooks(wheel: Path) -> None:
     source = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ptxlab").rglob("*") if path.is_file()}
     source = {name for name in source if "__pycache__" not in name}
     notebooks = {f"ptxlab/notebooks/{name}" for name in NOTEBOOKS}
-    assert {name for name in names if ".dist-info/" not in name} == source | notebooks | {"ptxlab_pytest.py"}
+    others = {"ptxlab_pytest.py", "ptxlab/agents/AGENTS.md", "ptxlab/agents/SKILL.md"}
+    assert {name for name in names if ".dist-info/" not in name} == source | notebooks | others
 
 
 def test_the_wheel_is_small_and_reproducible(wheel: Path, sdist: Path, tmp_path: Path) -> None:

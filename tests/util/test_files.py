@@ -198,6 +198,11 @@ def test_every_file_is_written_through_the_one_helper() -> None:
         "tools/explorer_picture.py: write_text",  # into a temporary folder
         "tools/debugger_picture.py: write_text",  # into a temporary folder
         "ptxlab/gpu/sass.py: write_bytes",
+        "ptxlab/cli/mcp_tools.py: write_text",  # into a temporary folder, as the judge's
+        "ptxlab/judging/judgement.py: write_bytes",
+        "ptxlab/judging/python_candidate.py: write_text",
+        "ptxlab/judging/readers.py: write_text",
+        "ptxlab/judging/sandbox.py: write_text",
         "ptxlab/gpu/clang.py: write_text",  # into a folder for one compilation
         "ptxlab/figures.py: write_image",
         "tools/jupyter.py: write_text",
