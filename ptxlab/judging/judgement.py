@@ -18,6 +18,7 @@ from .._util.arguments import as_flag, as_int, as_path, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.cuda_python import in_a_tab
 from ..simulator.kernel import Kernel
+from .handout import device_code
 from .outputs import Compared, compared, expectation
 from .packed import pack, unpack
 from .recordings import job_of, outside
@@ -152,6 +153,8 @@ def _as_source(candidate: object, task: Task) -> dict[str, Any] | str:
         return text
     if path.suffix not in (".cu", ".cuh", ".ptx", ".cpp", ".txt", ""):
         raise PtxlabError(f"candidate={quoted(str(candidate))}: it is a file .cu, .ptx or .py")
+    if "<<<" in text and path.suffix != ".ptx":  # with code of the host, as assignments have it
+        text = device_code(text)
     return plain | {"text": text, "file": path.name}
 
 

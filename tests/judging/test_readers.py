@@ -12,6 +12,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.judging import Task
+from ptxlab.judging.handout import device_code
 from tests.judging.test_grader import RIGHT, WRONG
 
 TASK_YML = """\
@@ -165,6 +166,50 @@ def test_a_problem_of_kernelbench(tmp_path: Path) -> None:
     assert right.status == "clean" and "reduced" in right.evidence.unseen[0]
     wrong = ptxlab.judge(_file(tmp_path, MODEL_NEW.format(kernel=WRONG)), task=task)
     assert wrong.status == "wrong" and "result[0][13, 1] is 0 and should be" in wrong.reason
+
+
+HANDOUT = """\
+#include <stdio.h>
+#include <cuda_fp16.h>
+#include "CycleTimer.h"
+#define CHECK(x) \\
+  if (x) { printf("}"); }
+struct Pair { int a, b; };
+__constant__ Pair pairs[4] = {{1, 2}};
+const int N = 4 /* { */;
+float gigabytes(int bytes) { return bytes / 1e9f; }
+static int counter = 0;
+extern float other(float);
+template <typename T>
+__device__ T twice(T x) { return x + x; }
+extern "C" __global__ void
+k(int* y) { y[threadIdx.x] = twice(pairs[0].a); /* } */ }
+void host(int n) { k<<<1, N>>>(nullptr); }
+int main(int, char**) { printf("{"); CHECK(counter); return 0; }
+"""
+KEPT = """\
+
+#include <cuda_fp16.h>
+
+#define CHECK(x) \\
+  if (x) { printf("}"); }
+struct Pair { int a, b; };
+__constant__ Pair pairs[4] = {{1, 2}};
+const int N = 4 /* { */;
+
+
+
+template <typename T>
+__device__ T twice(T x) { return x + x; }
+extern "C" __global__ void
+k(int* y) { y[threadIdx.x] = twice(pairs[0].a); /* } */ }
+
+
+"""
+
+
+def test_the_kernels_of_a_file_with_code_of_the_host() -> None:
+    assert device_code(HANDOUT) == KEPT
 
 
 @pytest.mark.needs("yaml")
