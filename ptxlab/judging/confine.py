@@ -82,6 +82,9 @@ def _namespaces(folder: str, unreadable: list[str]) -> list[str]:
         code = os.waitstatus_to_exitcode(status)
         os._exit(code if code >= 0 else 128 - code)
     libc.prctl(_DIE_WITH_PARENT, 9, 0, 0, 0)
+    # through the /proc of outside, the memory of the judge could be read
+    if libc.mount(b"proc", b"/proc", b"proc", 0, None):
+        libc.mount(b"none", b"/proc", b"tmpfs", _READ_ONLY, None)
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     for capability in range(64):
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 _MOST_OUTPUT = 8 << 20  # bytes that a candidate may print
 _SHOWN_OUTPUT = 2000  # letters of them in a verdict
+_MOST_PROCESSES = 256  # of a candidate in a namespace of its own
+_PATIENCE = 5  # seconds in which what was killed is gone
 _INTERVAL = 0.05  # seconds
 
 #: What the process runs. Modules are found as in this one, whatever stands in the working folder.
@@ -71,9 +73,13 @@ def run_confined(
             start_new_session=True,
         )
     end, problem = time.monotonic() + seconds, ""
+    space = ""
     try:
         while process.poll() is None:
             watch()
+            space = space or _process_space(process.pid)
+            if len(_processes_in(space)) > _MOST_PROCESSES:
+                problem = f"it started more than {_MOST_PROCESSES} processes"
             if time.monotonic() > end:
                 problem = f"it ran longer than {seconds:g} seconds"
             elif out.stat().st_size > _MOST_OUTPUT:
@@ -83,7 +89,7 @@ def run_confined(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_INTERVAL)
     finally:
-        _end(process)
+        _end(process, space)
     text = out.read_bytes()[-_SHOWN_OUTPUT:].decode(errors="replace") if out.is_file() else ""
     return Ended(process.returncode, problem, text)
 
@@ -96,10 +102,34 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and its session."""
+def _process_space(process: int) -> str:
+    """The namespace of processes that the candidate is in, if it has one of its own."""
+    with contextlib.suppress(OSError):
+        links = [str(Path(f"/proc/{process}/ns/{name}").readlink()) for name in ("pid_for_children", "pid")]
+        return links[0] if links[0] != links[1] else ""
+    return ""
+
+
+def _processes_in(space: str) -> list[int]:
+    """The processes of a namespace."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*") if space else ():
+        with contextlib.suppress(OSError):
+            if str((process / "ns" / "pid").readlink()) == space:
+                found.append(int(process.name))
+    return found
+
+
+def _end(process: subprocess.Popen[bytes], space: str) -> None:
+    """End the process and its session, and all in its namespace."""
+    for number in _processes_in(space):
+        with contextlib.suppress(OSError):
+            os.kill(number, signal.SIGKILL)
     if os.name == "posix":
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
+    end = time.monotonic() + _PATIENCE
+    while _processes_in(space) and time.monotonic() < end:
+        time.sleep(_INTERVAL)
