@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from ptxlab.cli import main
+from ptxlab.judging import Task, grade
 
 pytestmark = pytest.mark.slow
 
@@ -99,32 +100,25 @@ def test_gradescope(task: Path, tmp_path: Path) -> None:
     assert subprocess.run(["bash", "-n"], input=setup, text=True, check=False).returncode == 0
     shutil.copy(root / "source" / "run_autograder", root)
     shutil.rmtree(task)
-    environment = {**os.environ, "AUTOGRADER_ROOT": str(root), "PTXLAB_PYTHON": sys.executable}
-
-    def results(**submission: str) -> dict[str, Any]:
-        shutil.rmtree(root / "submission")
-        (root / "submission").mkdir()
-        for name, text in submission.items():
-            (root / "submission" / f"{name}.{'ptx' if 'entry' in text else 'txt'}").write_text(text)
-        subprocess.run(["bash", str(root / "run_autograder")], cwd=root, env=environment, check=True)
-        found: dict[str, Any] = json.loads((root / "results" / "results.json").read_text())
-        assert set(found) <= {"execution_time", "stdout_visibility", "tests", "leaderboard"}
-        assert all(row["visibility"] == "visible" and row["output"] for row in found["tests"])
-        assert not re.search(r"\b(64|101)\b", "".join(row["output"] for row in found["tests"][1:]))
-        return found
-
     run = (root / "source" / "run_autograder").read_text()
     (root / "run_autograder").write_text(run.replace("kernel.cu", "kernel.ptx"))
-    found = results(kernel=RIGHT)
-    assert [(row["name"], row["score"], row["max_score"]) for row in found["tests"]] == [
-        ("public sizes", 6, 6),
-        ("hidden sizes", 6, 6),
+    (root / "submission" / "kernel.ptx").write_text(WRONG)
+    environment = {**os.environ, "AUTOGRADER_ROOT": str(root), "PTXLAB_PYTHON": sys.executable}
+    subprocess.run(["bash", str(root / "run_autograder")], cwd=root, env=environment, check=True)
+    found = json.loads((root / "results" / "results.json").read_text())
+    assert set(found) == {"execution_time", "stdout_visibility", "tests"}
+    assert [(row["name"], row["score"], row["max_score"], row["status"]) for row in found["tests"]] == [
+        ("public sizes", 6, 6, "passed"),
+        ("hidden sizes", 0, 6, "failed"),
     ]
-    wrong = results(kernel=WRONG)["tests"]
-    assert [row["score"] for row in wrong] == [6, 0]
-    assert wrong[1]["output"].startswith("wrong: y[40] was not written") and wrong[1]["status"] == "failed"
-    (lost,) = results(readme="I did not finish")["tests"]
-    assert lost["score"] == 0 and "should have a file kernel.ptx; it has no such file" in lost["output"]
+    assert all(row["visibility"] == "visible" for row in found["tests"])
+    public, hidden = (row["output"] for row in found["tests"])
+    assert public == "right at the public sizes" and hidden.startswith("wrong: y[40] was not written")
+    assert not re.search(r"\b(64|101)\b", hidden)
+    (root / "submission" / "kernel.ptx").unlink()
+    lost = grade.gradescope(root / "submission", Task.read(root / "source" / "task"), 12, "kernel.ptx", 60)
+    (row,) = lost["tests"]
+    assert row["score"] == 0 and "should have a file kernel.ptx; it has no such file" in row["output"]
 
 
 def test_github_classroom(task: Path, tmp_path: Path) -> None:
@@ -152,9 +146,8 @@ def test_github_classroom(task: Path, tmp_path: Path) -> None:
             command, shell=True, cwd=checkout, env=env, text=True, capture_output=True, check=False
         )
 
-    assert graded("public", RIGHT).returncode == 0
-    done = graded("hidden", WRONG, **{secret: hidden})
-    assert done.returncode == 1 and done.stdout.startswith("wrong: y[40] was not written")
+    done = graded("hidden", RIGHT, **{secret: hidden})
+    assert done.returncode == 0 and done.stdout.startswith("clean: ")
     unset = graded("hidden", RIGHT)
     assert unset.returncode == 1 and f"{secret} is not set" in unset.stderr
 
@@ -164,29 +157,22 @@ def test_otter(task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made("--for", "otter")
     assert "101" not in seen_by_students(tmp_path / "out" / "student")
 
-    def failures(who: str, kernel: str) -> tuple[list[bool], str]:
-        monkeypatch.chdir(tmp_path / "out" / who)
+    monkeypatch.chdir(tmp_path / "out" / "autograder")
+    tests: dict[str, dict[str, Any]] = {}
+    for who in ("student", "autograder"):
         names: dict[str, Any] = {}
-        exec(Path("tests/double_it.py").read_text(), names)
+        exec(Path(tmp_path, "out", who, "tests", "double_it.py").read_text(), names)
         assert names["OK_FORMAT"] is True and set(names["test"]) == {"name", "points", "suites"}
-        (suite,) = names["test"]["suites"]
-        assert suite["type"] == "doctest" and suite["scored"]
-        texts: list[str] = []
-        failed = []
-        for case in suite["cases"]:
-            assert set(case) == {"code", "hidden", "locked", "points"} and case["points"] == 6
-            test = doctest.DocTestParser().get_doctest(
-                case["code"] + "\n", {"kernel": kernel}, "case", None, None
-            )
-            failed.append(doctest.DocTestRunner(verbose=False).run(test, out=texts.append).failed > 0)
-        return failed, "".join(texts)
-
-    student, full = (
-        Path("out", who, "tests", "double_it.py").read_text() for who in ("student", "autograder")
-    )
-    assert (student.count(">>> verdict"), full.count(">>> verdict")) == (1, 2)
-    failed, text = failures("autograder", WRONG)
-    assert failed == [False, True] and "y[40] was not written" in text
+        (tests[who],) = names["test"]["suites"]
+    public, hidden = tests["autograder"]["cases"]
+    assert tests["student"]["cases"] == [public] and tests["student"]["type"] == "doctest"
+    assert set(public) == {"code", "hidden", "locked", "points"}
+    assert (public["points"], public["hidden"], hidden["points"], hidden["hidden"]) == (6, False, 6, True)
+    assert hidden["code"] == public["code"].replace(", hidden=False", "")
+    texts: list[str] = []
+    case = doctest.DocTestParser().get_doctest(hidden["code"] + "\n", {"kernel": WRONG}, "case", None, None)
+    assert doctest.DocTestRunner(verbose=False).run(case, out=texts.append).failed == 1
+    assert "Got:\n    y[40] was not written" in "".join(texts)
 
 
 def test_nbgrader(task: Path, tmp_path: Path) -> None:
@@ -212,7 +198,7 @@ def test_nbgrader(task: Path, tmp_path: Path) -> None:
     assert "### BEGIN HIDDEN TESTS\n" in hidden and "(64, 101)" in hidden
     assert re.sub(r"\n### BEGIN.*### END HIDDEN TESTS", "", hidden, flags=re.DOTALL) == both[1][3].source
     program = f"import os\nos.chdir({str(tmp_path / 'out' / 'source' / 'double_it')!r})\nkernel = {WRONG!r}\n"
-    program += "\n".join(cell.source for cell in both[0][2:])
+    program += both[0][2].source.partition("verdict =")[0] + hidden
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=False)
     assert done.returncode == 1 and "AssertionError: y[40] was not written" in done.stderr
 

@@ -146,8 +146,6 @@ def test_a_task_of_gpu_mode(tmp_path: Path) -> None:
     assert task.check([x, y], [2 * x]) == "" and "7 of 7" in task.check([x, y], [x])
     right = ptxlab.judge(_file(tmp_path, SUBMISSION.format(kernel=RIGHT)), task=task)
     assert (right.status, right.evidence.cases[0].bound) == ("clean", "the task's own check")
-    wrong = ptxlab.judge(_file(tmp_path, SUBMISSION.format(kernel=WRONG)), task=folder)
-    assert wrong.status == "wrong" and wrong.reason.startswith("mismatch found! 60 of 100")
 
 
 def _file(folder: Path, text: str) -> Path:
@@ -162,10 +160,9 @@ def test_a_problem_of_kernelbench(tmp_path: Path) -> None:
     assert (task.name, task.entry, task.initial, task.sizes) == ("1_Double", "ModelNew", (2.0,), (64,))
     (x,) = task.arguments_of(64, 0).values()
     assert x.shape == (64, 3)
-    right = ptxlab.judge(_file(tmp_path, MODEL_NEW.format(kernel=RIGHT)), task=task)
-    assert right.status == "clean" and "reduced" in right.evidence.unseen[0]
     wrong = ptxlab.judge(_file(tmp_path, MODEL_NEW.format(kernel=WRONG)), task=task)
     assert wrong.status == "wrong" and "result[0][13, 1] is 0 and should be" in wrong.reason
+    assert "reduced" in wrong.evidence.unseen[0]
 
 
 HANDOUT = """\
