@@ -47,7 +47,8 @@ KERNELS = (
 #: that it saves is made of.
 LEFT_OUT = (
     "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
-    "cli/judge.py", "cli/lab.py", "explorer/debugger/debugger_style.py",
+    "cli/judge.py", "cli/lab.py", "cli/grader.py", "cli/mcp_server.py", "cli/mcp_tools.py", "cli/dap.py",
+    "explorer/debugger/debugger_style.py",
     "explorer/debugger/debugger_widget.py", "explorer/front/debugger", "explorer/front/debugger_widget.js",
     "explorer/front/styles/debugger.css",
     "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "judging", "jupyter",

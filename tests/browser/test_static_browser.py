@@ -132,7 +132,7 @@ def test_saved(saved: Any, page: Any) -> None:
     expect(page.locator(".ptx-trace-body").first).to_contain_text("only")
     assert page.locator(".ptx-trace-cell").count() == 0
     part = page.locator(".ptx-part-name", has_text="sum of D[0][0]")
-    assert part.is_visible() == (ins.n == 8), "dot products of all cells of a small D"
+    expect(part).to_be_visible(visible=ins.n == 8)  # a small D has the dot products of all cells
     page.mouse.click(*at(page, "D", 1, 2))
     page.wait_for_selector(".ptx-trace-cell")
     page.get_by_role("button", name="play the instruction").click()
