@@ -131,8 +131,9 @@ def test_saved(saved: Any, page: Any) -> None:
     page.mouse.click(*at(page, "D", 0, 0))
     expect(page.locator(".ptx-trace-body").first).to_contain_text("only")
     assert page.locator(".ptx-trace-cell").count() == 0
-    part = page.locator(".ptx-part-name", has_text="sum of D[0][0]")
-    expect(part).to_be_visible(visible=ins.n == 8)  # a small D has the dot products of all cells
+    expect(page.locator(".ptx-part-name", has_text="sum of D")).to_have_count(0)  # its bits are not saved
+    if ins.n == 8:  # a small D has the dot products of all cells
+        expect(page.locator(".ptx-timeline-text")).to_contain_text("D[0][0] = ")
     page.mouse.click(*at(page, "D", 1, 2))
     page.wait_for_selector(".ptx-trace-cell")
     page.get_by_role("button", name="play the instruction").click()
