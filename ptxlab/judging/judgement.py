@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from ..gpu.cuda_python import in_a_tab
 from ..simulator.kernel import Kernel
 from .handout import device_code
 from .outputs import Compared, compared, expectation
-from .packed import pack, unpack
+from .packed import Garbled, from_candidate, pack, read_regular, unpack
 from .recordings import job_of, outside
 from .sandbox import Ended, run_confined
 from .task import HIDDEN_SIZES, Task
@@ -103,7 +104,11 @@ def judge(
             run.decided = True
         run.watch_to_the_end()
         if run.recordings and not run.faulty:
-            run.replay(Path(name) / "replay", end - time.monotonic(), memory, largest)
+            try:
+                with from_candidate():
+                    run.replay(Path(name) / "replay", end - time.monotonic(), memory, largest)
+            except Garbled as error:
+                run.garbled(error)
         return run.verdict(ended)
 
 
@@ -266,11 +271,14 @@ class _Run:
 
     def _hear(self) -> None:
         report = self.folder / "report.jsonl"
-        if not report.is_file():
+        if not os.path.lexists(report):
             return
-        with report.open("rb") as stream:
-            stream.seek(self._read)
-            data = stream.read()
+        try:
+            with from_candidate():
+                data = read_regular(report, self._read)
+        except Garbled as error:
+            self.garbled(error)
+            return
         whole = data[: data.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():
@@ -278,15 +286,23 @@ class _Run:
                 self.decided = True
                 return
             try:
-                kind, value = json.loads(line)
+                with from_candidate():
+                    kind, value = json.loads(line)
                 self._heard(kind, value)
-            except (ValueError, TypeError, KeyError, IndexError, OSError) as error:
-                self._say("error", f"its process wrote a report that cannot be read ({type(error).__name__})")
+            except Garbled as error:
+                self.garbled(error)
                 return
+
+    def garbled(self, error: Garbled) -> None:
+        """A candidate's process wrote what it should not."""
+        self._say(
+            "error", f"its process wrote what cannot be read ({error}): it did not leave the report alone"
+        )
 
     def _heard(self, kind: str, value: Any) -> None:
         if kind == "confined" and not self._confined:
-            self._confined = tuple(value)
+            with from_candidate():
+                self._confined = tuple(map(str, value))
         elif kind == "refused":
             self._say("error", f"it does not compile: {value}")
         elif kind == "unseen":
@@ -294,11 +310,17 @@ class _Run:
         elif kind == "begun":
             self._begun = value
         elif kind == "launch":
-            self._judge(value["number"], value)
+            with from_candidate():
+                number = range(len(self.cases))[value["number"]]
+                if number != value["number"]:
+                    raise ValueError(number)
+            self._judge(number, value)
         elif kind == "recorded" and self.python and len(self.recordings) < _MOST_RECORDED:
-            self.recordings.append(value)
+            with from_candidate():
+                self.recordings.append(dict(value))
         elif kind == "profile":
-            self._microseconds = float(value)
+            with from_candidate():
+                self._microseconds = float(value)
         elif kind == "ended":
             self._complete = True
 
@@ -307,11 +329,12 @@ class _Run:
             return
         self._judged.add(number)
         case = self.cases[number]
-        outcome = self._found(case, facts)
+        with from_candidate():
+            outcome = self._found(case, facts)
         self.cases[number] = replace(case, outcome=outcome or "launched")
         if not outcome:
             self._compare(number, facts)
-            if self.python and not facts.get("launches"):
+            if self.python and not any(launch.get("number") == number for launch in self.recordings):
                 self._say("incomplete", f"it launched nothing{self._where(case)}: no kernel was seen")
         if self.progress is not None:
             self.progress(len(self._judged), len(self.cases), f"size {case.size}" if not case.hidden else "")
@@ -347,9 +370,10 @@ class _Run:
     def _compare(self, number: int, facts: dict[str, Any]) -> None:
         case, before, outputs = self.cases[number], self._before[number], self._outputs[number]
         if self.python:
-            self._compare_returned(number, facts["arguments"])
+            self._compare_returned(number, facts.get("arguments"))
             return
-        after = unpack(self._rows[number], self.folder / f"out-{number}")
+        with from_candidate():
+            after = unpack(self._rows[number], self.folder / f"out-{number}")
         for name, value in before.items():
             if (
                 not isinstance(value, np.ndarray)
@@ -382,7 +406,8 @@ class _Run:
     def _compare_returned(self, number: int, rows: Any) -> None:
         """What a function returned; its inputs are copies, and nothing here depends on them."""
         case, before, names = self.cases[number], self._before[number], self._outputs[number]
-        after = list(unpack(rows, self.folder / f"out-{number}").values())
+        with from_candidate():
+            after = [np.asarray(value) for value in unpack(rows, self.folder / f"out-{number}").values()]
         self._returned[number] = after
         if not names:
             names = tuple(f"result[{index}]" for index in range(len(after)))
@@ -444,7 +469,10 @@ class _Run:
         replayed: list[dict[str, Any]] = []
         for recording in self.recordings:
             if "left" in recording:
-                self._unseen.append(f"a launch of {recording['title']} again, for {recording['left']}")
+                self._remark(
+                    f"a launch of {recording['title']} could not be run again, for {recording['left']}: what "
+                    "it computes is known from the candidate's process only"
+                )
                 continue
             key = recording["ptx"], recording["name"]
             source = {
@@ -456,7 +484,7 @@ class _Run:
             }
             kernels.setdefault(key, source)
             before = self.folder / f"launch-{int(recording['file'])}"
-            (folder / f"in-{len(jobs)}").write_bytes(before.read_bytes())
+            (folder / f"in-{len(jobs)}").write_bytes(read_regular(before))
             jobs.append(job_of(recording, list(kernels).index(key), self.task.limit, self.task.chip))
             replayed.append(recording)
         settings = {"python": None, "kernels": list(kernels.values()), "launches": jobs, "profile": None}

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .packed import read_regular
+
 _MOST_OUTPUT = 8 << 20  # bytes that a candidate may print
 _SHOWN_OUTPUT = 2000  # letters of them in a verdict
 _MOST_PROCESSES = 256  # of a candidate in a namespace of its own
@@ -62,16 +64,16 @@ def run_confined(
     private = {
         name: str(inside) for name in ("HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "TRITON_CACHE_DIR")
     }
-    with out.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(job.resolve())],
-            cwd=inside,
-            env=_environment() | private | {"PTXLAB_CACHE": str(inside)},
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-        )
+    stream = out.open("wb")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START, str(job.resolve())],
+        cwd=inside,
+        env=_environment() | private | {"PTXLAB_CACHE": str(inside)},
+        stdin=subprocess.DEVNULL,
+        stdout=stream,
+        stderr=stream,
+        start_new_session=True,
+    )
     end, problem = time.monotonic() + seconds, ""
     space = ""
     try:
@@ -82,7 +84,7 @@ def run_confined(
                 problem = f"it started more than {_MOST_PROCESSES} processes"
             if time.monotonic() > end:
                 problem = f"it ran longer than {seconds:g} seconds"
-            elif out.stat().st_size > _MOST_OUTPUT:
+            elif os.fstat(stream.fileno()).st_size > _MOST_OUTPUT:
                 problem = f"it printed more than {_MOST_OUTPUT >> 20} MiB"
             if problem:
                 break
@@ -90,8 +92,11 @@ def run_confined(
                 process.wait(_INTERVAL)
     finally:
         _end(process, space)
-    text = out.read_bytes()[-_SHOWN_OUTPUT:].decode(errors="replace") if out.is_file() else ""
-    return Ended(process.returncode, problem, text)
+        stream.close()
+    text = b""
+    with contextlib.suppress(OSError, ValueError):
+        text = read_regular(out)[-_SHOWN_OUTPUT:]
+    return Ended(process.returncode, problem, text.decode(errors="replace"))
 
 
 def _environment() -> dict[str, str]:

@@ -87,6 +87,23 @@ CHEATS = {
         "error",
         "",
     ),
+    "forges all": (
+        "import json\n"
+        "    rows = [{'name': '0', 'dtype': 'float32', 'shape': [n], 'offset': 0} for n in (33, 97)]\n"
+        "    for number, row in enumerate(rows):\n"
+        "        x = np.fromfile(f'../in-{number}', np.float32)\n"
+        "        (2 * x).tofile(f'../out-{number}')\n"
+        "        facts = {'number': number, 'launches': 1, 'arguments': [row], 'findings': []}\n"
+        "        open('../report.jsonl', 'a').write(json.dumps(['launch', facts]) + chr(10))\n"
+        "    open('../report.jsonl', 'a').write('[\"ended\", \"\"]' + chr(10)); os._exit(0)",
+        "incomplete",
+        "launched nothing",
+    ),
+    "links to a device": (
+        "os.remove('../report.jsonl'); os.symlink('/dev/zero', '../report.jsonl'); os._exit(0)",
+        "error",
+        "cannot be read",
+    ),
     "hides a hazard": (
         "ptxlab.Kernel.simulate.__globals__['Kernel'] = None\n"
         "    import ptxlab.simulator.kernel as k; k.HazardLog.hazards = property(lambda self: [])\n"
