@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,7 +87,6 @@ def judge(
             "profile": run.profiled,
         }
         largest = max((run.bytes_of(number) for number in range(len(cases))), default=0)
-        end = time.monotonic() + seconds
         try:
             ended = run_confined(
                 Path(name),
@@ -106,7 +104,7 @@ def judge(
         if run.recordings and not run.faulty:
             try:
                 with from_candidate():
-                    run.replay(Path(name) / "replay", end - time.monotonic(), memory, largest)
+                    run.replay(Path(name) / "replay", seconds, memory, largest)
             except Garbled as error:
                 run.garbled(error)
         return run.verdict(ended)
@@ -222,7 +220,7 @@ class _Run:
             if name in pure:
                 arguments[name] = poisoned(value)
             elif isinstance(value, np.ndarray) and value.ndim:
-                arguments[name] = varied(value, case.inputs, case.seed)
+                arguments[name] = varied(value, case.inputs, case.seed, task.nan)
         if case.inputs == "one array for two":
             output, source = task.aliases[0]
             arguments[output] = arguments[source]
@@ -437,6 +435,16 @@ class _Run:
             if result.unknown:
                 outcome = "not decided"
                 self._say("incomplete", f"{result.unknown}{self._where(case)}")
+            elif result.unbounded:
+                outcome = "not decided"
+                text = (
+                    f"{counted(result.unbounded, 'element')} of {result.elements + result.unbounded} may be "
+                )
+                text += f"anything by the reference, which divides by what may be 0{self._where(case)}"
+                if case.inputs == KINDS[0]:
+                    self._say("incomplete", text)
+                else:
+                    self._unseen.append(text)
             elif result.wrong:
                 outcome = "differs"
                 self._say("wrong", f"{result.wrong}{self._where(case)}{self._right_elsewhere()}")
@@ -489,7 +497,7 @@ class _Run:
             replayed.append(recording)
         settings = {"python": None, "kernels": list(kernels.values()), "launches": jobs, "profile": None}
         facts: dict[int, dict[str, Any]] = {}
-        ended = run_confined(folder, settings, max(seconds, 1), memory, largest, [], lambda: None)
+        ended = run_confined(folder, settings, seconds, memory, largest, [], lambda: None)
         report = folder / "report.jsonl"
         for line in report.read_text(encoding="utf-8").splitlines() if report.is_file() else ():
             kind, value = json.loads(line)

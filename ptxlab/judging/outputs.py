@@ -35,6 +35,7 @@ class Compared:
     bound: str
     wrong: str = ""
     unknown: str = ""
+    unbounded: int = 0  # elements that have no bound, such as a quotient by what may be 0
 
 
 def expectation(
@@ -139,13 +140,14 @@ def _one(
             difference = abs(found - wide)
             finite = np.isfinite(right.astype(np.float64))
             known = np.isfinite(bound)
-            within = equal | (finite & known & (difference <= bound)) | ~known
-            wrong = ~within
+            unbounded = finite & ~known & ~equal
+            wrong = ~(equal | unbounded | (finite & known & (difference <= bound)))
             parts = np.where(equal | ~known | (bound == 0), 0.0, difference / np.where(bound == 0, 1, bound))
             worst = float(np.nan_to_num(parts, nan=0.0, posinf=0.0).max(initial=0.0))
             origin = expected.origin if np.any(bound[~equal] > 0) or np.any(bound > 0) else "exact"
     if not np.any(wrong):
-        return Compared(after.size, bool(np.all(equal)), worst, origin)
+        left = 0 if bound is None else int(np.count_nonzero(unbounded))
+        return Compared(after.size - left, bool(np.all(equal)), worst, origin, unbounded=left)
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f"{name}[{', '.join(map(str, index))}]" if index else name
     if expected.unknown:

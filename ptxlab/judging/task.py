@@ -88,6 +88,7 @@ class Task:
     target: str = "sm_90a"
     options: tuple[str, ...] = ()
     inputs: Literal["varied", "given"] = "varied"
+    nan: bool = False  # whether the reference says what becomes of NaN and infinity
     seeds: int = 2  # for each size
     deterministic: bool = False  # whether the order of atomic operations must not matter
     model: str | None = None  # the chip whose matrix arithmetic counts, as of `simulate`

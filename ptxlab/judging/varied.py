@@ -27,10 +27,11 @@ def poisoned(array: NDArray[Any]) -> NDArray[Any]:
     return np.full(array.nbytes, byte, np.uint8).view(array.dtype).reshape(array.shape)
 
 
-def varied(array: NDArray[Any], kind: str, seed: int) -> NDArray[Any]:
+def varied(array: NDArray[Any], kind: str, seed: int, nan: bool = False) -> NDArray[Any]:
     """An input with other values of the same signs; arrays of integers stay as they are.
 
-    Of small integers every order of summation has the same sum, so nothing hides behind a bound.
+    Of small integers every order of summation has the same sum, so nothing hides behind a bound. With `nan`,
+    NaN and infinity are among the special values.
     """
     if not is_float(array.dtype) or not array.size or kind not in KINDS[1:]:
         return array
@@ -45,6 +46,8 @@ def varied(array: NDArray[Any], kind: str, seed: int) -> NDArray[Any]:
     if kind == "tiny values":
         return (values * 2.0 ** -min(-int(info.minexp) // 4, 20)).astype(array.dtype)
     special = np.array([0.0, -0.0, float(info.smallest_subnormal), float(info.tiny)])
+    if nan:
+        special = np.append(special, [np.nan, np.inf])
     chosen = rng.random(array.shape) < 0.2
     signs = np.where(values < 0, -1.0, 1.0)
     return np.where(chosen, signs * rng.choice(special, array.shape), values).astype(array.dtype)

@@ -57,6 +57,13 @@ _SUM = Task("sum", lambda x: np.sum(x, keepdims=True), _sum, launch=lambda size:
 
 TASKS = {
     "saxpy": _SAXPY,
+    "relu": Task(
+        "relu",
+        lambda x: np.maximum(x, 0),
+        lambda size, seed: {"x": _normal(size, seed), "y": np.zeros(size, np.float32)},
+        launch=lambda size: (1, size),
+        sizes=(32, 64),
+    ),
     "saxpy_in_place": replace(_SAXPY, aliases=(("z", "y"),)),
     "sum": _SUM,
     "sum_deterministic": replace(_SUM, deterministic=True),

@@ -57,6 +57,33 @@ def test_a_kernel_as_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ptxlab.judge(source, task=replace(task, tolerance=1e-6))
 
 
+@each(
+    "what, status, words",
+    [
+        ("y[i] = fmaxf(x[i], 0)", "wrong", "should be nan"),
+        ("y[i] = x[i] > 0 || x[i] != x[i] ? x[i] : 0", "clean", ""),
+        ("y[i] = 1 / (x[i] - x[i])", "wrong", "should be"),
+    ],
+)
+def test_nan_where_the_reference_defines_it(
+    what: str, status: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """np.maximum keeps NaN, and fmaxf drops it."""
+    monkeypatch.setattr(judgement, "run_confined", here)
+    task = replace(TASKS["relu"], nan=True)
+    source = f"__global__ void relu(const float* x, float* y) {{ int i = threadIdx.x; {what}; }}"
+    verdict = ptxlab.judge(source, task=task)
+    assert verdict.status == status and words in verdict.reason, verdict
+
+
+def test_a_quotient_by_what_may_be_zero_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judgement, "run_confined", here)
+    task = replace(TASKS["relu"], reference=lambda x: 1 / (x * 3 - x * (3 - 2.0**-24)), inputs="given")
+    source = "__global__ void f(const float* x, float* y) { int i = threadIdx.x; y[i] = x[i]; }"
+    verdict = ptxlab.judge(source, task=task)
+    assert verdict.status == "incomplete" and "may be 0" in verdict.reason
+
+
 _MMA = """__global__ void decide(const unsigned* x, float* y) {
     float d[4];
     asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4}, {%4}, {%5, %5, %5, %5};"
