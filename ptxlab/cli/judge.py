@@ -35,7 +35,7 @@ def judge(
         elif progress:
             output.error(f"judged {done} of {total} launches{f': {words}' if words else ''}")
 
-    verdict = verdict_on(candidate, task=task, hidden=not public, seconds=seconds, progress=say)
+    verdict = verdict_on(candidate, task=task, hidden=not public, seconds=seconds, progress=say).public()
     if json:
         output.write(as_json(verdict.json(hidden=False)))
     else:

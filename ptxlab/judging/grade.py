@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -27,7 +26,6 @@ from .verdict import Verdict
 
 HIDDEN_SIZES = "PTXLAB_HIDDEN_SIZES"  # in the environment: JSON, for services that show students the task
 _SUFFIXES = (".cu", ".ptx", ".py")
-_PASSED = ("equal", "within the bound", "not reached", "launched")  # outcomes of a launch without a fault
 
 
 @dataclass(frozen=True)
@@ -59,32 +57,18 @@ def graded(candidate: str | Path, task: Task, points: float, seconds: float = 60
     """
     verdict = judge(candidate, task=task, seconds=seconds)
     passed = verdict.status in ("clean", "review")
-    failed = [case for case in verdict.evidence.cases if case.outcome not in _PASSED]
-    only_hidden = bool(failed) and all(case.hidden for case in failed)
-    feedback = f"{verdict.status}: {_without_sizes(verdict) if only_hidden else verdict.reason}"
+    feedback = f"{verdict.status}: {verdict.public().reason}"
     if verdict.status == "review":
         feedback += " (it has the points; a person will look at it)"
     parts = []
     for name, worth in parts_of(task, points).items():
         has_points, text = passed, feedback
-        if name == "public" and only_hidden:
+        if name == "public" and verdict.only_hidden:
             has_points, text = True, "right at the public sizes"
-        if name == "hidden" and not passed and not only_hidden:
+        if name == "hidden" and not passed and not verdict.only_hidden:
             text = "first make it right at the public sizes"
         parts.append(Part(f"{name} sizes", worth, worth if has_points else 0.0, text, verdict))
     return parts
-
-
-def _without_sizes(verdict: Verdict) -> str:
-    """What went wrong at a hidden size, without what tells the size: how many elements, which addresses."""
-    if verdict.status == "wrong":
-        return re.sub(r"; \d+ of \d+ elements are wrong", "", verdict.reason)
-    found = [finding for finding in verdict.evidence.findings if finding.grade == "hazard"]
-    if verdict.status == "hazard" and found:
-        return f"line {found[-1].line}: {found[-1].kind} (at a hidden size)"
-    if verdict.status == "incomplete":
-        return "not everything could be judged at a hidden size"
-    return "it does not run to its end at a hidden size"
 
 
 def submitted(folder: str | Path, name: str | None = None) -> Path:

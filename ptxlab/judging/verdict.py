@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -11,6 +12,8 @@ from ..question import Verdict as AnyVerdict
 
 #: The number of the form of `Verdict.json`, which docs/reference/verdict.schema.json states.
 SCHEMA = 1
+#: Outcomes of a launch in which nothing is wrong.
+_WITHOUT_FAULT = ("equal", "within the bound", "not reached", "launched")
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,53 @@ class Verdict(AnyVerdict):
         """Sign, name and status."""
         return super().heading.replace(" not quite", " is wrong")
 
+    @property
+    def only_hidden(self) -> bool:
+        """Whether what is wrong was found at hidden sizes only."""
+        failed = [case for case in self.evidence.cases if case.outcome not in _WITHOUT_FAULT]
+        return bool(failed) and all(case.hidden for case in failed)
+
+    def public(self) -> Verdict:
+        """The verdict for whoever wrote the candidate: nothing in it tells a hidden size.
+
+        Of a fault at a hidden size it has the line and the kind, or the first wrong element.
+        """
+        evidence, reason = self.evidence, self.reason
+        sizes = list(dict.fromkeys(str(case.size) for case in evidence.cases if case.hidden))
+        cases = tuple(
+            replace(case, size=f"hidden {sizes.index(str(case.size)) + 1}", elements=0)
+            if case.hidden
+            else case
+            for case in evidence.cases
+        )
+        launched = any(case.hidden and case.outcome != "not reached" for case in evidence.cases)
+        findings = evidence.findings
+        if launched:  # addresses and lengths of arrays stand in sentences
+            findings = tuple(
+                replace(finding, sentence=f"line {finding.line}: {finding.kind}")
+                if finding.grade == "note" or (finding.grade == "hazard" and self.only_hidden)
+                else finding
+                for finding in findings
+            )
+        if self.only_hidden:
+            hazards = [finding.sentence for finding in findings if finding.grade == "hazard"]
+            reason = {
+                "wrong": re.sub(r"; [\d,]+ of [\d,]+ elements are wrong", "", reason),
+                "hazard": f"{hazards[-1] if hazards else 'a hazard'} (at a hidden size)",
+                "review": reason,
+                "incomplete": "not everything could be judged at a hidden size",
+            }.get(self.status, "it does not run to its end at a hidden size")
+        shown = replace(
+            evidence, cases=cases, findings=findings, output=""
+        )  # Python candidates see all sizes
+        return replace(self, text=reason, evidence=shown)
+
     def json(self, hidden: bool = True) -> dict[str, Any]:
         """The verdict as data for `json.dumps`; without `hidden`, nothing of hidden sizes is in it."""
-        evidence = self.evidence
+        shown = self if hidden else self.public()
+        evidence = shown.evidence
         if not hidden:
-            public = tuple(case for case in evidence.cases if not case.hidden)
-            evidence = replace(evidence, cases=public, output="")  # a Python candidate sees all sizes
+            evidence = replace(evidence, cases=tuple(case for case in evidence.cases if not case.hidden))
         facts: dict[str, Any] = asdict(evidence)
         for finding in facts["findings"]:
             finding["place"] = {"file": finding["place"][0], "line": finding["place"][1]}
@@ -90,7 +134,7 @@ class Verdict(AnyVerdict):
             "schema": SCHEMA,
             "task": self.exercise,
             "status": self.status,
-            "reason": self.reason,
+            "reason": shown.reason,
             "correct": self.correct,
             "hidden": sum(case.hidden for case in self.evidence.cases),
             "evidence": facts,

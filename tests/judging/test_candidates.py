@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.judging import Task
+from ptxlab.judging import Finding, Task
 
 from .tasks import TASKS
 
@@ -242,6 +243,12 @@ def test_hidden_sizes_stay_hidden() -> None:
     assert verdict.status == "wrong" and "a hidden size" in verdict.reason
     assert {case["size"] for case in facts["evidence"]["cases"]} == set(TASKS["saxpy"].sizes)
     assert facts["hidden"] and "1031" not in str(facts) + repr(verdict)
+    outside = Finding("hazard", "out of bounds", "byte 4124 of x (float32[1031])", 3, ("x.cu", 3))
+    case = replace(verdict.evidence.cases[-1], size=1031, hidden=True, outcome="hazard")
+    evidence = replace(verdict.evidence, findings=(outside,), cases=(case,))
+    hazard = replace(verdict, state="hazard", text=outside.sentence, evidence=evidence).public()
+    assert hazard.reason == "line 3: out of bounds (at a hidden size)"
+    assert "1031" not in str(hazard.json()) + repr(hazard) and "1 hidden size" in repr(hazard)
 
 
 def test_refused() -> None:
