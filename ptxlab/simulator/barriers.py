@@ -189,14 +189,16 @@ class RegisterPool:
             self._limits[warp] = count
         return granted
 
-    def ended(self, threads: Threads) -> None:
-        """Warps without a running thread give their registers back."""
+    def ended(self, threads: Threads) -> bool:
+        """Warps without a running thread give their registers back; whether there are any."""
         if not self._first:
-            return
+            return False
+        before = int(self._free.sum())
         for warp in np.unique(threads.indices >> 5).tolist():
             if not self._batch.alive[warp * 32 : warp * 32 + 32].any():
                 self._free[warp * 32 // self._batch.block_lanes] += self._limits[warp] * 32
                 self._limits[warp] = 0
+        return int(self._free.sum()) > before
 
     def state(self, threads: Threads, count: int) -> tuple[int, int]:
         """How many registers are free in the block of a warp, and how many it needs."""

@@ -471,7 +471,8 @@ class Machine:
         if self._partial_arrivals:
             self._arrive_without_exited(threads)
         self.batch.alive[threads.indices] = False
-        self.register_pool.ended(threads)
+        if self.register_pool.ended(threads):
+            self.barrier_changes += 1  # others may wait for these registers
         self._release(self.barriers.released())
         self.barrier_changes += self.cluster_barriers.complete()
         for position, waiting in list(self._converging.items()):

@@ -216,6 +216,15 @@ def test_blocks_that_wait_for_blocks_that_have_not_begun() -> None:
     assert any(warp.awaited.kind == "value" for warp in error.waiting)
 
 
+def test_registers_of_warps_that_have_ended() -> None:
+    """Four warps need more than the other four give back at first, and get them when those have ended."""
+    source = _SOURCE.replace("LIMIT", "200").replace('  asm volatile("bar.sync 0;");\n  x[thr', "  x[thr")
+    assert source.count("bar.sync 0;") < _SOURCE.count("bar.sync 0;")
+    x = np.zeros(256, np.int32)
+    ptxlab.kernel(source, "resized").simulate(1, 256, x)
+    assert x.all()
+
+
 @pytest.mark.parametrize(("limit", "hangs"), [(192, False), (200, True)])
 def test_registers_that_cannot_be_granted(limit: int, hangs: bool) -> None:
     """128 threads give back 64 registers each; PTX ISA, "setmaxnreg": `.inc` waits until there are enough."""
