@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "bugs.md"
 _INTRODUCTION = """# Bugs of others
 
 Hangs and races that were reported of other people's kernels, each cut down to a few lines of our own in
-`tests/kernels/bugs.cu`, and found with the [debugger](../guide/debugger.md) or with
+`tests/kernels/bugs/bugs.cu`, and found with the [debugger](../guide/debugger.md) or with
 [every schedule](../guide/schedules.md), without a GPU, in at most five actions. The last column has what the
 actions say, word for word; a test runs them all. Lines are those of that file, `k` is the kernel, and `x` and
 `f` are arrays of 256 integers: `x` counts up from 0, `f` is 0. `session.error.waiting` draws a hang.

@@ -1,4 +1,4 @@
-"""Bugs of other people's kernels: how each launch of tests/kernels/bugs.cu is made, and what finds the bug.
+"""Bugs of other people's kernels, in tests/kernels/bugs/: how each is launched, and what finds the bug.
 
 An action is a line that a reader types, with the kernel `k` and its arguments `x` and `f`. What is said are
 the values of those that are no assignment and no motion.
@@ -15,7 +15,7 @@ import numpy as np
 
 from ptxlab.simulator.kernel import build_kernel
 
-FILE = Path(__file__).parents[1] / "kernels" / "bugs.cu"
+FILE = Path(__file__).parents[1] / "kernels" / "bugs" / "bugs.cu"
 _COMMENT = re.compile(
     r"^// (?P<url>https://\S+): (?P<what>.*)\n(?:.*?)(?P<name>\w+)(?:\(int\* x, int\* f\)|\)) \{",
     re.MULTILINE,
