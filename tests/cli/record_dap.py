@@ -1,7 +1,7 @@
 """Conversations of VS Code's client with `ptxlab debug --dap`, recorded as JSON lines for `test_dap.py`.
 
-npm install --prefix /tmp/dap @vscode/debugadapter-testsupport
-NODE_PATH=/tmp/dap/node_modules python -m tests.cli.record_dap
+npm install --prefix FOLDER @vscode/debugadapter-testsupport
+NODE_PATH=FOLDER/node_modules python -m tests.cli.record_dap
 """
 
 from __future__ import annotations
