@@ -117,6 +117,11 @@ class Verdict(Displayed):
         return self.state in ("right", "clean")
 
     @property
+    def details(self) -> tuple[str, ...]:
+        """What it rests on, in lines; of an answer there is no more to say."""
+        return ()
+
+    @property
     def heading(self) -> str:
         """Sign, name and state."""
         sign, words = _WORDS[self.state]

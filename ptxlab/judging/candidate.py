@@ -6,7 +6,6 @@ does to this process changes how it is judged.
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,12 @@ def main(settings: dict[str, Any]) -> None:
             facts = {"error": "it needs more memory than it may use"}
         report.write("launch", facts | {"number": number})
     if settings["profile"] is not None and settings["launches"]:
-        job = settings["launches"][settings["profile"]]
-        with contextlib.suppress(PtxlabError):
-            report.write(
-                "profile", predicted(kernels[job["kernel"]], job, folder / f"in-{settings['profile']}")
-            )
+        number = settings["profile"]
+        job = settings["launches"][number]
+        try:
+            report.write("profile", predicted(kernels[job["kernel"]], job, folder / f"in-{number}"))
+        except PtxlabError as error:
+            report.write("unpredicted", str(error))
     report.write("ended", "")
 
 

@@ -319,6 +319,8 @@ class _Run:
         elif kind == "profile":
             with from_candidate():
                 self._microseconds = float(value)
+        elif kind == "unpredicted":
+            self._unseen.append(f"the predicted time: {value}")
         elif kind == "ended":
             self._complete = True
 
@@ -539,6 +541,8 @@ class _Run:
     def _judge_the_end(self, ended: Ended) -> None:
         if self.decided:
             return
+        if self.python:
+            self._unseen.append("the predicted time, which a candidate in Python does not get")
         left = len(self.cases) - len(self._judged)
         if left and not any(status == "error" for status, _ in self._verdicts):
             at = "" if self._begun is None else self._where(self.cases[self._begun])

@@ -140,9 +140,14 @@ class Verdict(AnyVerdict):
             "evidence": facts,
         }
 
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The evidence in a few lines, without what the reason says."""
+        lines = evidence_lines(self.evidence)
+        return tuple(line for line in lines if line.partition(": ")[2] not in self.reason)
+
     def __repr__(self) -> str:
-        lines = [line for line in evidence_lines(self.evidence) if line.partition(": ")[2] not in self.reason]
-        return "\n".join([super().__repr__(), *(f"  {line}" for line in lines)])
+        return "\n".join([super().__repr__(), *(f"  {line}" for line in self.details)])
 
 
 def evidence_lines(evidence: Evidence) -> Iterable[str]:

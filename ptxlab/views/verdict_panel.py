@@ -20,4 +20,6 @@ def verdict_html(verdict: Verdict) -> str:
         f"border-left: 4px solid rgb({colour}); background: rgba({colour}, 0.1); padding: 8px 12px; "
         "margin: 4px 0; max-width: 60em; line-height: 1.5"
     )
-    return f'<div style="{style}"><strong>{html.escape(verdict.heading)}.</strong> {text}</div>'
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in verdict.details)
+    below = f'<div style="font-size: 90%; opacity: 0.75; margin-top: 4px">{lines}</div>' if lines else ""
+    return f'<div style="{style}"><strong>{html.escape(verdict.heading)}.</strong> {text}{below}</div>'

@@ -54,7 +54,11 @@ def test_a_kernel_as_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ptxlab.judge(source.replace("a * x[i] + y[i]", "y[i] + x[i] * a"), task=task)
     verdict = ptxlab.judge(source.replace("a * x", "a * x[0] + x"), task=task)
     assert verdict.status == "incomplete" and "z[0] is " in verdict.reason and "tolerance" in verdict.reason
-    assert ptxlab.judge(source, task=replace(task, tolerance=1e-6))
+    verdict = ptxlab.judge(source, task=replace(task, tolerance=1e-6))
+    assert verdict
+    assert "saxpy is clean" in str(verdict._repr_html_()) and "launched: 16 times" in str(
+        verdict._repr_html_()
+    )
 
 
 @each(
