@@ -22,8 +22,8 @@ actions say, word for word; a test runs them all. Lines are those of that file, 
 
 `python -m tools.bugs` writes this page.
 
-| bug | source | actions | what is said |
-|---|---|---|---|
+| bug, source, actions | what is said |
+|---|---|
 """
 
 
@@ -32,12 +32,8 @@ def row(name: str) -> str:
     url, what = sources()[name]
     repository = "/".join(url.split("/")[3:5])
     actions = "<br>".join(f"`{action}`" for action in BUGS[name].typed)
-    cells = (
-        f"`{name}`: {what}",
-        f"[{repository}#{url.rpartition('/')[2]}]({url})",
-        actions,
-        "<br>".join(said(name)),
-    )
+    bug = f"`{name}`: {what} ([{repository}#{url.rpartition('/')[2]}]({url}))<br>{actions}"
+    cells = bug, "<br>".join(said(name))
     return f"| {' | '.join(cells)} |"
 
 
