@@ -227,7 +227,7 @@ def _otter(order: Order) -> list[str]:
     def case(points: float, hidden: bool) -> dict[str, Any]:
         lines = ["import ptxlab", "from ptxlab.judging import Task", _TASK.format(order.slug)]
         lines.append(_JUDGE.format("" if hidden else ", hidden=False"))
-        lines.append(f'print("right" if {_PASSES} else verdict.reason)')
+        lines.append(f'print("right" if {_PASSES} else verdict.public().reason)')
         code = "".join(f">>> {line}\n" for line in lines) + "right"
         return {"code": code, "hidden": hidden, "locked": False, "points": points}
 
@@ -288,7 +288,7 @@ def _nbgrader(order: Order) -> list[str]:
     for folder in ("source", "release"):
         answer = f'kernel = r"""\n...\n"""  # or the name of a file: "{order.file}"'
         public = ["import ptxlab", "from ptxlab.judging import Task", "", _TASK.format("task")]
-        public += [_JUDGE.format(", hidden=False"), f"assert {_PASSES}, verdict.reason", "verdict"]
+        public += [_JUDGE.format(", hidden=False"), f"assert {_PASSES}, verdict.public().reason", "verdict"]
         cells = [
             _cell(f"# {order.task.name}", "markdown", "title", {}),
             _cell(answer, "code", f"answer-{slug}", role(f"answer-{slug}")),
@@ -301,7 +301,7 @@ def _nbgrader(order: Order) -> list[str]:
             if folder == "source":
                 lines += ["### BEGIN HIDDEN TESTS", "from dataclasses import replace", ""]
                 lines += [f"task = replace(task, hidden_sizes={hidden})", _JUDGE.format("")]
-                lines += [f"assert {_PASSES}, verdict.reason", "### END HIDDEN TESTS"]
+                lines += [f"assert {_PASSES}, verdict.public().reason", "### END HIDDEN TESTS"]
             metadata = role(f"grade-{slug}-hidden", points=half)
             cells.append(_cell("\n".join(lines), "code", f"grade-{slug}-hidden", metadata))
         kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}

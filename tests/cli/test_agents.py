@@ -21,6 +21,7 @@ ptxlab.kernel(open("saxpy.cu").read()).launch(1, 32, 2.0, *np.ones((3, 32), np.f
 
 def commands(text: str) -> list[str]:
     """The calls of ptxlab in blocks and between backticks."""
+    text = text.replace("\\\n", "")
     blocks = re.findall(r"^(ptxlab .*)$", "".join(re.findall(r"^```sh\n.*?^```", text, re.M | re.S)), re.M)
     marks = [found for found in re.findall(r"`(ptxlab \w+ [^`]+)`", text) if "COMMAND" not in found]
     return [re.sub(r"\s+#.*", "", line) for line in (*blocks, *marks)]
