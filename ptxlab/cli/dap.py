@@ -81,11 +81,11 @@ def serve(file: str | None, launch: LaunchOptions, port: int | None) -> None:
     """
     if port is None:
         # What the program prints must not come between the messages, nor may it read them.
-        with os.fdopen(os.dup(0), "rb") as reader, os.fdopen(os.dup(1), "wb") as writer:
-            with Path(os.devnull).open("rb") as nothing:
-                os.dup2(nothing.fileno(), 0)
-            os.dup2(2, 1)
-            Adapter(reader, writer, file, launch).run()
+        reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        with Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(2, 1)
+        Adapter(reader, writer, file, launch).run()  # the client may leave its end open: nothing is closed
         return
     with socket.create_server(("127.0.0.1", port)) as server:
         output.write(f"waiting for a debugger's client on port {server.getsockname()[1]}")
@@ -94,6 +94,8 @@ def serve(file: str | None, launch: LaunchOptions, port: int | None) -> None:
             connection, _ = server.accept()
             with connection, connection.makefile("rwb") as stream:
                 Adapter(stream, stream, file, launch).run()
+                with contextlib.suppress(OSError):  # the client has gone
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 # -- messages ------------------------------------------------------------------------------------------------

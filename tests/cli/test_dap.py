@@ -15,7 +15,6 @@ from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from ptxlab.cli import dap
@@ -117,6 +116,7 @@ def _definition(message: dict[str, Any]) -> str:
 @pytest.mark.needs("debugpy")
 def test_messages_follow_the_protocols_schema() -> None:
     """Microsoft's schema, which debugpy brings, of all that was recorded, sent and received."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema comes with the lab")
     path = "_vendored/pydevd/_pydevd_bundle/_debug_adapter/debugProtocol.json"
     (file,) = (file for file in files("debugpy") or () if str(file).endswith(path))
     schema = json.loads(Path(str(file.locate())).read_text(encoding="utf-8"))
@@ -294,8 +294,10 @@ def test_a_process_keeps_its_output_from_the_messages(tmp_path: Path) -> None:
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
 
     class Pipes:
-        write, flush = process.stdin.write, process.stdin.flush
-        readline, read = process.stdout.readline, process.stdout.read
+        """Both as one stream."""
+
+        write, flush = process.stdin.write, process.stdin.flush  # type: ignore[union-attr]
+        readline, read = process.stdout.readline, process.stdout.read  # type: ignore[union-attr]
 
     client = _Client(Pipes)
     client.ask("initialize")
@@ -307,8 +309,8 @@ def test_a_process_keeps_its_output_from_the_messages(tmp_path: Path) -> None:
     assert client.event("output")["output"] == "1\n"
     assert client.event("stopped")["reason"] == "end"
     assert client.ask("disconnect")["success"]
+    assert process.wait(60) == 0, "it ends although its input is open"
     process.stdin.close()
-    assert process.wait(60) == 0
     assert b"around Python" in process.stderr.read()
     process.stdout.close()
     process.stderr.close()
@@ -328,6 +330,7 @@ def test_a_port_serves_one_client_after_another() -> None:
                 assert client.ask("attach")["success"], "the command line names the program"
                 assert client.event("initialized") == {}
                 assert client.ask("disconnect")["success"]
+                assert not client.stream.read(1), "the server closes its end"
                 client.stream.close()
     finally:
         process.terminate()
