@@ -144,7 +144,7 @@ def _as_source(candidate: object, task: Task) -> dict[str, Any] | str:
     if isinstance(candidate, str) and (
         "\n" in candidate or "__global__" in candidate or ".entry" in candidate
     ):
-        return plain | {"text": candidate}
+        return plain | {"text": device_code(candidate)}
     path = as_path(candidate, "candidate")
     try:
         text = path.read_text(encoding="utf-8")
@@ -156,9 +156,7 @@ def _as_source(candidate: object, task: Task) -> dict[str, Any] | str:
         return text
     if path.suffix not in (".cu", ".cuh", ".ptx", ".cpp", ".txt", ""):
         raise PtxlabError(f"candidate={quoted(str(candidate))}: it is a file .cu, .ptx or .py")
-    if "<<<" in text and path.suffix != ".ptx":  # with code of the host, as assignments have it
-        text = device_code(text)
-    return plain | {"text": text, "file": path.name}
+    return plain | {"text": device_code(text), "file": path.name}
 
 
 def _cases(task: Task, hidden: bool) -> Iterator[Case]:
