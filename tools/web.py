@@ -46,13 +46,13 @@ KERNELS = (
 #: Packages and modules of ptxlab that the page of the Explorer does not import. Of front/ it has what a page
 #: that it saves is made of.
 LEFT_OUT = (
-    "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/debug.py", "cli/jupyter",
-    "cli/judge.py", "cli/lab.py", "cli/grader.py", "cli/mcp_server.py", "cli/mcp_tools.py", "cli/dap.py",
-    "explorer/debugger/debugger_style.py",
+    "__main__.py", "adapters", "agents", "cli/check.py", "cli/checked_run.py", "cli/dap.py",
+    "cli/dap_variables.py", "cli/debug.py", "cli/grader.py", "cli/jupyter", "cli/judge.py", "cli/lab.py",
+    "cli/mcp_server.py", "cli/mcp_tools.py", "explorer/debugger/debugger_style.py",
     "explorer/debugger/debugger_widget.py", "explorer/front/debugger", "explorer/front/debugger_widget.js",
-    "explorer/front/styles/debugger.css",
-    "explorer/sixteen_products.py", *KERNELS, "course", "gemm", "gpu/measured", "judging", "jupyter",
-    "jupyter.py", "lessons.py", "shapes", "simulation.py", "views/over_time.js", "wmma", "wmma.py",
+    "explorer/front/styles/debugger.css", "explorer/sixteen_products.py", *KERNELS, "course", "gemm",
+    "gpu/measured", "judging", "jupyter", "jupyter.py", "lessons.py", "shapes", "simulation.py",
+    "views/over_time.js", "wmma", "wmma.py",
 )  # fmt: skip
 #: Where Explorers in pages of the site find the worker of try/ and what it loads.
 SETTINGS = "settings.json"
