@@ -76,7 +76,8 @@ export class TextBox {
     const { node } = this;
     if (runsCell(event)) return this.commit();
     // keys of the text are its own; those of the Explorer are not, such as ? and Ctrl+K
-    if (isEditingText(node) || !(hasModifier(event) || ["?", "/"].includes(event.key))) event.stopPropagation();
+    if (isEditingText(node) || !(hasModifier(event) || ["?", "/"].includes(event.key)))
+      event.stopPropagation();
     if (event.key === " " && !isEditingText(node)) event.preventDefault(); // it would take the arrows to the text
     if (event.key === "Enter") {
       event.preventDefault();
