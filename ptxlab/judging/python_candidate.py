@@ -63,7 +63,7 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
         return
     except BaseException as error:
         traceback.print_exc()
-        report.write("refused", f"{type(error).__name__}: {error}")
+        report.write("refused", _sentence(error))
         return
     for number, job in enumerate(settings["launches"]):
         report.write("begun", number)
@@ -74,6 +74,12 @@ def run_python(settings: dict[str, Any], folder: Path, report: Report) -> None:
             report.write("recorded", {"number": number, "file": index} | recordings[index])
         report.write("launch", _joined(launched) | facts | {"number": number, "launches": len(launched)})
     report.write("ended", "")
+
+
+def _sentence(error: BaseException) -> str:
+    """What a candidate raised, in one line; its output has the rest."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}: {first[:500]}"
 
 
 class _NotSimulated(Exception):
@@ -128,7 +134,7 @@ def _called(
         return {"error": "it needs more memory than it may use"}
     except BaseException as error:
         traceback.print_exc()
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": _sentence(error)}
     return {"arguments": pack(named, folder / f"out-{number}")}
 
 

@@ -28,6 +28,8 @@ def recorded(
         if isinstance(argument, Pointer):
             offsets[str(number)] = [argument.offset, argument.phase]
             argument = argument.memory
+        if argument is None:  # a null pointer, which Triton passes for scratch memory
+            argument = 0
         if not isinstance(argument, np.ndarray | np.generic | int | float):
             return {"title": kernel.title, "left": f"its argument {number}, a {type(argument).__name__}"}
         named[str(number)] = argument

@@ -19,6 +19,10 @@ _MOST_OUTPUT = 8 << 20  # bytes that a candidate may print
 _SHOWN_OUTPUT = 2000  # letters of them in a verdict
 _MOST_PROCESSES = 256  # of a candidate in a namespace of its own
 _PATIENCE = 5  # seconds in which what was killed is gone
+#: Variables that name folders to which programs write.
+_FOLDERS = (
+    "HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR",
+)  # fmt: skip
 _INTERVAL = 0.05  # seconds
 
 #: What the process runs. Modules are found as in this one, whatever stands in the working folder.
@@ -61,9 +65,7 @@ def run_confined(
     job = folder / "job.json"
     job.write_text(json.dumps(whole), encoding="utf-8")
     out = folder / "output.txt"
-    private = {
-        name: str(inside) for name in ("HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "TRITON_CACHE_DIR")
-    }
+    private = {name: str(inside) for name in _FOLDERS}
     stream = out.open("wb")
     process = subprocess.Popen(
         [sys.executable, "-c", _START, str(job.resolve())],

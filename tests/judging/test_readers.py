@@ -13,6 +13,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.judging import Task
 from ptxlab.judging.handout import device_code
+from ptxlab.judging.recordings import recorded
 from tests.judging.test_grader import RIGHT, WRONG
 
 TASK_YML = """\
@@ -207,6 +208,12 @@ k(int* y) { y[threadIdx.x] = twice(pairs[0].a); /* } */ }
 
 def test_the_kernels_of_a_file_with_code_of_the_host() -> None:
     assert device_code(HANDOUT) == KEPT
+
+
+def test_a_launch_with_a_null_pointer_can_be_run_again(tmp_path: Path) -> None:
+    """Triton passes some."""
+    arguments = (np.ones(1, np.float32), None, np.int32(1))
+    assert "left" not in recorded(ptxlab.kernel(RIGHT), 1, 32, arguments, {}, tmp_path / "launch")
 
 
 @pytest.mark.needs("yaml")
