@@ -429,7 +429,7 @@ def _causes(one: ElementTree, two: ElementTree) -> tuple[str, ...]:
         causes.append("steps of the tensor core")
     if any(_is_atomic(node) for tree in trees for node in tree.nodes.values()):
         causes.append("order of atomic operations")
-    if one.order != two.order and not {"steps of the tensor core", "other terms"} & set(causes):
+    if one.shape != two.shape and not {"steps of the tensor core", "other terms"} & set(causes):
         causes.append("grouping")
     elif not causes:
         causes.append("order of terms")

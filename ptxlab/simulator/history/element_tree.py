@@ -63,13 +63,13 @@ class ElementTree:
         wanted = {root}
         nodes: dict[int, TreeNode] = {}
         for record in reversed(records):
-            made = record.made.reshape(-1)
-            for hit in np.flatnonzero(np.isin(made, np.fromiter(wanted, np.uint64, len(wanted)))).tolist():
-                history = int(made[hit])
-                if history not in nodes:
-                    node = nodes[history] = _node(record, hit)
-                    wanted.update(node.operands)
-            wanted.difference_update(nodes)
+            made: list[int] = record.made.reshape(-1).tolist()
+            hits = {history: hit for hit, history in enumerate(made) if history in wanted}
+            if hits:
+                line = record.instruction.where, record.instruction.source_line
+                nodes |= {history: _node(record, hit, line) for history, hit in hits.items()}
+                operands = {operand for history in hits for operand in nodes[history].operands}
+                wanted = (wanted | operands - nodes.keys()) - hits.keys()
         self.nodes = dict(reversed(nodes.items()))
         self.leaves: dict[int, str] = {}
         self._leaf_values: dict[int, Number] = {}
@@ -246,24 +246,31 @@ class ElementTree:
     @cached_property
     def order(self) -> str:
         """In which order and groups the element is summed, in words."""
-        shapes: dict[int, _Shape] = {}
+        if self.shape.kind == "mixed" and self.shape.count > len(self.leaves) > 0:
+            return f"{len(self.leaves):,} numbers, some of them often"  # a mean, in every deviation from it
+        return str(self.shape)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The same as data."""
+        shapes: dict[int, Shape] = {}
         for history, node in self.nodes.items():
             if constant_of(history) is None:
-                operands = [shapes.get(operand, self._leaf_shape(operand)) for operand in node.operands]
+                operands = [shapes.get(operand) or self._leaf_shape(operand) for operand in node.operands]
                 shapes[history] = _shape(node, operands)
-        return str(shapes.get(self.root, _Shape("terms", 1)))
+        return shapes.get(self.root, Shape("terms", 1))
 
-    def _leaf_shape(self, history: int) -> _Shape:
-        return _Shape("nothing" if constant_of(history) == 0 else "terms", 1)
+    def _leaf_shape(self, history: int) -> Shape:
+        return Shape("nothing" if constant_of(history) == 0 else "terms", 1)
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """How terms are summed: `count` of something, one after another, in pairs, or as they arrive."""
 
     kind: str  # "nothing", "terms", "chain", "steps", "pairs", "runs", "arriving", or "mixed"
     count: int = 1
-    inner: _Shape | None = None
+    inner: Shape | None = None
     step: int = 1
 
     @property
@@ -288,16 +295,16 @@ class _Shape:
         return f"{self.count:,} sums {way}, each of {self.inner}"
 
 
-def _shape(node: TreeNode, operands: list[_Shape]) -> _Shape:
+def _shape(node: TreeNode, operands: list[Shape]) -> Shape:
     """How an operation sums, from how its operands are summed."""
     if node.kind == "matrix":
         before, step = operands[0], node.step
         count = -(-((len(operands) - 1) // 2) // step)
         if before.kind == "nothing":
-            return _Shape("steps", count, step=step)
+            return Shape("steps", count, step=step)
         if before.kind == "steps" and before.step == step and before.inner is None:
-            return _Shape("steps", before.count + count, step=step)
-        return _Shape("mixed", before.size + count * step)
+            return Shape("steps", before.count + count, step=step)
+        return Shape("mixed", before.size + count * step)
     if node.kind in _SUMS and len(operands) == 3:  # a sum may be rescaled, and then is a factor
         factors = _factor(operands[:2])
         one, other = sorted((operands[2], factors), key=lambda shape: shape.size, reverse=True)
@@ -307,40 +314,40 @@ def _shape(node: TreeNode, operands: list[_Shape]) -> _Shape:
         return _followed(one, other)
     if node.kind == "atomic":
         before, *terms = operands
-        some = terms[0] if terms else _Shape("terms")
+        some = terms[0] if terms else Shape("terms")
         if before.kind == "arriving" and before.inner == some:
-            return _Shape("arriving", before.count + len(terms), some)
-        return _Shape("arriving", len(terms) + (before == some), some) if terms else before
+            return Shape("arriving", before.count + len(terms), some)
+        return Shape("arriving", len(terms) + (before == some), some) if terms else before
     if node.kind in ("cvt", "neg", "mul", "div", "mov") and operands:
         return _factor(operands)
-    return _Shape("terms")
+    return Shape("terms")
 
 
-def _factor(operands: list[_Shape]) -> _Shape:
+def _factor(operands: list[Shape]) -> Shape:
     """The sum among the factors of a product; nothing if one is 0."""
     nothing = next((shape for shape in operands if shape.kind == "nothing"), None)
     return nothing or max(operands, key=lambda shape: shape.size)
 
 
-def _followed(before: _Shape, after: _Shape) -> _Shape:
+def _followed(before: Shape, after: Shape) -> Shape:
     """A sum and what is added to it."""
     if "nothing" in (before.kind, after.kind):
         return before if after.kind == "nothing" else after
     if after.kind == "terms" and before.kind in ("terms", "chain") and before.inner is None:
-        return _Shape("chain", before.count + 1)
+        return Shape("chain", before.count + 1)
     if before == after:
         inner, count = (before.inner, 2 * before.count) if before.kind == "pairs" else (before, 2)
-        return _Shape("pairs", count, inner)
+        return Shape("pairs", count, inner)
     if (
         before.kind in ("runs", "pairs")
         and before.inner == after
         and (before.kind == "runs" or before.count == 2)
     ):
-        return _Shape("runs", before.count + 1, after)
-    return _Shape("mixed", before.size + after.size)
+        return Shape("runs", before.count + 1, after)
+    return Shape("mixed", before.size + after.size)
 
 
-def _node(record: Record, hit: int) -> TreeNode:
+def _node(record: Record, hit: int, line: tuple[str, int]) -> TreeNode:
     """One result of a record as an operation."""
     instruction = record.instruction
     opcode = instruction.opcode
@@ -349,8 +356,7 @@ def _node(record: Record, hit: int) -> TreeNode:
     elif record.kind == "neg":
         opcode = f"neg.{record.type}"
     step = len(record.groups[0]) if record.groups else 0
-    place = instruction.where, instruction.source_line
-    return TreeNode(opcode, record.kind, *place, record.type, tuple(_operands(record, hit)), step)
+    return TreeNode(opcode, record.kind, *line, record.type, tuple(_operands(record, hit)), step)
 
 
 def _operands(record: Record, hit: int) -> list[int]:
@@ -364,7 +370,7 @@ def _operands(record: Record, hit: int) -> list[int]:
         old, term, which = record.operands
         return [int(old[hit]), *term[which == hit].tolist()]
     lanes = np.shape(record.made)
-    return [int(np.broadcast_to(operand, lanes).reshape(-1)[hit]) for operand in record.operands]
+    return [int(np.broadcast_to(operand, lanes).flat[hit]) for operand in record.operands]
 
 
 def _evaluated(node: TreeNode, values: list[Number]) -> Number | None:

@@ -63,14 +63,20 @@ def of_values(values: NDArray[Any]) -> Hashes:
     return mixed(words)
 
 
+_ALL = (1 << 64) - 1
+_TO_PLACE_0 = pow(int(_PLACES[63]), -1, 1 << 64)
+
+
 def constant_of(history: int) -> int | None:
     """The value that a history of `of_values` stands for; None for a history of anything else.
 
     >>> constant_of(int(of_values(np.array([7]))[0])), constant_of(12345)
     (7, None)
     """
-    words = unmixed(np.array([history], dtype=np.uint64)) * np.uint64(pow(int(_PLACES[63]), -1, 1 << 64))
-    value = int(words[0]) - int(BYTE) & (1 << 64) - 1
+    word = history ^ history >> 32  # as `unmixed`, of one
+    word = word * int(_INVERSE) & _ALL
+    word = (word ^ word >> 32) * _TO_PLACE_0 & _ALL
+    value = word - int(BYTE) & _ALL
     return value if value < 1 << 32 else None
 
 
