@@ -118,10 +118,11 @@ pip install "ptxlab[lab]"
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "register"), counted(4, "register")
-    ('1 register', '4 registers')
+    >>> counted(1, "register"), counted(4, "register"), counted(2, "launch")
+    ('1 register', '4 registers', '2 launches')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending}"
 
 
 def quoted(value: object, limit: int = 60) -> str:

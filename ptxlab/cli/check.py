@@ -67,7 +67,7 @@ def _report(checked: Checked, style: Style) -> str:
         by_evidence: dict[str, list[str]] = {}
         for opcode, evidence in arithmetic.items():
             by_evidence.setdefault(evidence, []).append(opcode)
-        count = f", {_launches(launches)}" if len(launches) > 1 else ""
+        count = f", {counted(len(launches), 'launch')}" if len(launches) > 1 else ""
         lines.append(f"{style.bold(kernel)} for {launches[0].target}, {file}:{number}{count}")
         lines += [
             f"  arithmetic {evidence}: {listing(opcodes, 4)}" for evidence, opcodes in by_evidence.items()
@@ -87,16 +87,12 @@ def _report(checked: Checked, style: Style) -> str:
         if not findings and not errors:
             lines.append("  no hazards, no bank conflicts")
     kinds = [counted(checked.count(grade), grade) for grade in _LEVELS]
-    lines.append(f"{_launches(checked.launches)}: {', '.join(kinds)}")
+    lines.append(f"{counted(len(checked.launches), 'launch')}: {', '.join(kinds)}")
     if not checked.launches:
         lines.append(f"nothing was checked: {checked.file} launched nothing, or other processes did")
     if checked.failure:
         lines.append(f"{checked.file} did not run to its end: {output.one_line(checked.failure)}")
     return "\n".join(lines)
-
-
-def _launches(launches: list[CheckedLaunch]) -> str:
-    return "1 launch" if len(launches) == 1 else f"{len(launches)} launches"
 
 
 def _facts(checked: Checked) -> dict[str, object]:

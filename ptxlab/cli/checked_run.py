@@ -82,7 +82,7 @@ class Checked:
             findings=tuple(self.findings),
             arithmetic={opcode: how for launch in self.launches for opcode, how in launch.arithmetic.items()},
         )
-        launches = counted(len(self.launches), "launch").replace("launchs", "launches")
+        launches = counted(len(self.launches), "launch")
         said: list[tuple[State, str]] = [
             ("hang", hangs),
             ("hazard", hazard),

@@ -258,13 +258,11 @@ async def check(
         for finding in launch["findings"]
         for place, line in [finding["place"]]
     ]
-    verdict = "clean" if whole["launches"] else "incomplete"
-    if whole["hazards"] or whole["failure"]:
-        verdict = "hazard" if whole["hazards"] else "error"
     findings.sort(key=lambda text: ": hazard: " not in text)
     return _answer(
-        "check", whole, verdict=verdict, failure=whole["failure"], launches=len(whole["launches"]),
-        hazards=whole["hazards"], findings=_first(list(dict.fromkeys(findings))),
+        "check", whole, verdict=whole["verdict"]["status"], failure=whole["failure"],
+        launches=len(whole["launches"]), hazards=whole["hazards"],
+        findings=_first(list(dict.fromkeys(findings))),
         waiting=next((launch["picture"] for launch in whole["launches"] if launch["picture"]), ""),
     )  # fmt: skip
 

@@ -532,7 +532,7 @@ class _Run:
         status, reason = min(self._verdicts, key=lambda item: ORDER.index(item[0]), default=("clean", ""))
         evidence = self._evidence(ended)
         if status == "clean":
-            launches = counted(len(self._judged), "launch").replace("launchs", "launches")
+            launches = counted(len(self._judged), "launch")
             reason = f"{launches}, every output right and no hazard"
         return Verdict(self.task.name, status, reason, evidence)  # type: ignore[arg-type]
 
